@@ -26,17 +26,17 @@
  * IN SHORT
  *
  *  - Calls that can fail return LLVS_OK or an error code. Their last parameter receives an error with a message; free that.
- *  - A value that is absent is not an error: the call returns LLVS_OK and returns NULL.
- *  - Release what you get (parameters marked LLVS_OWNED) with the `_free` or `_dispose` of its type. Arguments stay yours, except the
- *    payload of a callback.
- *  - Text is UTF-8 with a length. All bytes that you get are followed by a NUL as well.
+ *  - An absent value is not an error: the call returns LLVS_OK, and the value is NULL.
+ *  - Release what you receive (parameters marked LLVS_OWNED) with the `_free` or `_dispose` of its type. Arguments stay yours, except
+ *    the payload of a callback.
+ *  - Text is UTF-8 with a length. All bytes that you receive are followed by a NUL as well.
  *  - Handles may be used from several threads at once, except cursors. Do not use a handle after its free, nor in a child of fork().
  *
  * CAVEATS
  *
  *  - fork(): a store handle does not survive it. In the child every call except a free returns LLVS_ERROR_FORKED. If a callback forks, the
- *    call that runs the callback returns that, too, in the child. Open the store again in the child. SQLite does not survive fork(),
- *    either: if a store in SQLite is open in a process (or is being opened, salvaged or imported), its children cannot open any store in
+ *    call that runs the callback also returns this error in the child. Open the store again in the child. SQLite does not survive fork()
+ *    either. If a store in SQLite is open in a process (or is being opened, salvaged or imported), its children cannot open any store in
  *    SQLite: they get LLVS_ERROR_FORKED. Close all of them before the fork, or exec a program. If a callback of an observer calls fork(),
  *    the child has only that thread. Its process ends, with status 0, when the callback returns in the child. After fork() the parent holds
  *    the name of a coordinator. After _Fork or clone the child holds it as well, until the parent closes the coordinator, or both processes
@@ -55,17 +55,17 @@
  *
  * HEADERS
  *
- * This header includes all of the others. Most programs need the first three. Their comments are the reference: what is not in these
- * headers is not published.
+ * This header includes all of the others. Most programs need the first three. Their comments are the reference: anything that is not in
+ * these headers is internal.
  *
  *   llvs/coordinator.h The coordinator: a store, its current version, exchanges and merging in one handle; and the syncer.
  *   llvs/store.h       Stores: opening, saving versions, reading their history, their values and what changed.
  *   llvs/common.h      What all calls have in common: conventions, status codes, bytes, errors, the log, progress.
  *   llvs/merging.h     Merging: arbiters and rules, conflicts, revert and cherry-pick.
  *   llvs/exchange.h    Exchanges with places (folders, servers, cloud drives), keys of encrypted places, snapshots, import.
- *   llvs/indexes.h     Indexes and projections: finding values by what is in them, and SQL.
+ *   llvs/indexes.h     Indexes and projections: finding values by their contents, and SQL.
  *   llvs/links.h       Direct connections: pairing, peers, listeners, devices nearby.
- *   llvs/hosts.h       Storages and transports that the host writes itself.
+ *   llvs/hosts.h       Storages and transports that the host implements.
  *
  * llvs_testing.h belongs to them: fault injection, and test suites for storages and transports of your own. The headers are C99 and C++,
  * include only standard headers, and serve 64-bit platforms.

@@ -5,6 +5,14 @@
  * the n-th operation, the same one each time. Suites: the tests that the library's own storages and transports pass, to run on yours.
  * docs/testing-yours.md shows how to use both.
  *
+ *     llvs_storage_subject subject = LLVS_STORAGE_SUBJECT_INIT;
+ *     llvs_check_report *report;
+ *     llvs_error *error;
+ *     subject.make = make_storage;                        // returns a storage of yours for a numbered place
+ *     if (llvs_check_storage(&subject, &report, &error) != LLVS_OK) return 1;
+ *     printf("%zu of %zu checks failed\n", report->failures, report->check_count);
+ *     llvs_check_report_free(report);
+ *
  * The conventions and the library are those of llvs.h: nothing else has to be linked. The functions of this header have a symbol version of
  * their own and are not frozen with the rest: they may change with any version, and then tests must be recompiled (docs/abi.md).
  */
@@ -237,7 +245,7 @@ enum llvs_traits_value {
     LLVS_TRAIT_VOLATILE = 1,
     /** A place can be open only once at a time. */
     LLVS_TRAIT_EXCLUSIVE = 2,
-    /** A transport: it reports to observers (llvs_transport_notify) what others sent to the place. */
+    /** A transport: it reports to observers (llvs_transport_notify) that others sent versions to the place. */
     LLVS_TRAIT_TELLS = 4,
     /** A transport: it does not support snapshots. */
     LLVS_TRAIT_NO_SNAPSHOTS = 8
@@ -252,7 +260,7 @@ typedef struct llvs_storage_subject {
     llvs_disturb_fn disturb;
     /** May be NULL. */
     llvs_check_fn finished;
-    /** Handed to the callbacks. */
+    /** Passed to the callbacks. */
     void *payload;
     /** Run only the checks whose names contain this; empty: all. */
     llvs_bytes only;
@@ -279,13 +287,17 @@ typedef struct llvs_transport_subject {
     llvs_disturb_fn disturb;
     /** May be NULL. */
     llvs_check_fn finished;
-    /** Handed to the callbacks. */
+    /** Passed to the callbacks. */
     void *payload;
     /** Run only the checks whose names contain this; empty: all. */
     llvs_bytes only;
 } llvs_transport_subject;
 #define LLVS_TRANSPORT_SUBJECT_INIT { (uint32_t)sizeof(llvs_transport_subject), 0, 0, 0, 0, 0, LLVS_NONE_INIT }
-/** Runs the suite that the transports of the library pass; as llvs_check_storage otherwise. Cost: seconds, and some 60 MB. Since 0.1. */
+/**
+ * Runs the suite that the transports of the library pass. Failed checks are not errors of this call: see llvs_check_report.failures.
+ * @param report  may be NULL if `finished` is set
+ * Errors: LLVS_ERROR_USER, LLVS_ERROR_CANCELLED (from `finished`). Cost: seconds, and some 60 MB. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_check_transport(LLVS_BORROWED const llvs_transport_subject *subject,
     LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);
 /** Returns the name of a check of that suite; NULL beyond the last. Static. Since 0.1. */
@@ -294,8 +306,9 @@ LLVS_API const char *llvs_check_transport_name(size_t index);
 /**
  * Runs the suite that all places of named files of the library pass: folders, and servers over WebDAV, S3 and SFTP. `make` returns
  * transports made by llvs_transport_create_on_files, or by llvs_testing_transport with a URL other than memory: (one without files fails
- * each check). Of the traits only LLVS_TRAIT_EXCLUSIVE is used. Otherwise as llvs_check_storage. Cost: seconds, 1,800 files, and some 60
- * MB. Since 0.1.
+ * each check). Of the traits only LLVS_TRAIT_EXCLUSIVE is used. Failed checks are not errors of this call: see llvs_check_report.failures.
+ * @param report  may be NULL if `finished` is set
+ * Errors: LLVS_ERROR_USER, LLVS_ERROR_CANCELLED (from `finished`). Cost: seconds, 1,800 files, and some 60 MB. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_check_files(LLVS_BORROWED const llvs_transport_subject *subject,
     LLVS_OWNED llvs_check_report **report, LLVS_OWNED llvs_error **error);

@@ -11,7 +11,7 @@
 #include <openssl/pem.h>
 #include <string.h>
 
-/* One more is one more line. All are in libcrypto 3.0. */
+/* To add a function, add its name. All are in libcrypto 3.0. */
 #define LLVS_CRYPTO_FUNCTIONS(X) \
     X(BIO_free) X(BIO_new_mem_buf) X(ERR_pop_to_mark) X(ERR_set_mark) X(EVP_CIPHER_CTX_ctrl) X(EVP_CIPHER_CTX_free) X(EVP_CIPHER_CTX_new) \
     X(EVP_DecryptFinal_ex) X(EVP_DecryptInit_ex) X(EVP_DecryptUpdate) X(EVP_EncryptFinal_ex) X(EVP_EncryptInit_ex) \
@@ -43,7 +43,7 @@ const llvs_crypto *llvs_crypto_open(const char *name, char *problem, size_t size
 void llvs_crypto_wipe(void *memory, size_t size) {
     if (!memory || size == 0) return;
     memset(memory, 0, size);
-    /* What follows may look at it, as far as the compiler knows. */
+    /* Makes the compiler assume that later code reads the memory. */
     __asm__ __volatile__("" : : "r"(memory) : "memory");
 }
 
@@ -54,7 +54,8 @@ int llvs_crypto_equal(const void *a, const void *b, size_t size) {
     return differences == 0;
 }
 
-/* The library keeps errors per thread, and the host may use it as well: its own stay, those of a call here go. */
+/* Ends a call. libcrypto retains errors per thread, and the host may use it as well: the host's errors stay, those of this call are
+   removed. */
 static int done(const llvs_crypto *c, int right) {
     c->functions->ERR_pop_to_mark_();
     return right;
@@ -171,7 +172,7 @@ int llvs_crypto_sign_p256(const llvs_crypto *c, const void *pem, size_t pem_size
     if (pem_size == 0 || pem_size > INT_MAX) return 0;
     c->functions->ERR_set_mark_();
     BIO *text = c->functions->BIO_new_mem_buf_(pem, (int)pem_size);
-    /* The empty passphrase: without one a person would be asked at the terminal. */
+    /* The empty passphrase. Without one, OpenSSL would ask for it at the terminal. */
     EVP_PKEY *key = text ? c->functions->PEM_read_bio_PrivateKey_(text, NULL, NULL, "") : NULL;
     char group[32] = "";
     size_t group_size = 0, room = llvs_crypto_signature_size;

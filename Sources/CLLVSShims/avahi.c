@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define FUNCTION(name) {"avahi_" #name, offsetof(llvs_shim_avahi, name)}
-/* Those of libavahi-common are found by way of libavahi-client, which needs it. */
+/* The functions of libavahi-common are found through libavahi-client, which is linked to it. */
 static const llvs_shim_function names[] = {
     FUNCTION(simple_poll_new), FUNCTION(simple_poll_get), FUNCTION(simple_poll_iterate), FUNCTION(simple_poll_wakeup),
     FUNCTION(simple_poll_free), FUNCTION(alternative_service_name), FUNCTION(free), FUNCTION(strerror), FUNCTION(address_snprint),

@@ -1,10 +1,10 @@
 #include "CLLVSShims.h"
 #include <string.h>
 
-/* What is known of the bytes that were looked at. */
+/* Counts of the bytes that were sampled. */
 typedef struct sample {
     uint32_t counts[256];
-    /* In all, and how many of them repeat others of the same window. */
+    /* The number of bytes, and how many of them repeat earlier bytes of the same window. */
     uint64_t size, repeated;
 } sample;
 
@@ -16,7 +16,8 @@ static uint32_t four(const uint8_t *at) {
     return word;
 }
 
-/* A window of at most 65,535 bytes. Matches of four bytes and more, found as deflate finds them, by the one seen last. */
+/* Adds a window of at most 65,535 bytes to the sample. As deflate does, it finds matches of four or more bytes by the last position with
+   the same hash. */
 static void look(sample *sample, const uint8_t *data, size_t size) {
     uint16_t last[1 << TABLE_BITS];
     size_t at = 0;
@@ -48,8 +49,8 @@ int llvs_shim_may_deflate(const void *data, size_t size) {
     for (i = 0; i < windows; i++)
         look(&sample, (const uint8_t *)data + (windows == 1 ? 0 : (size - window) / (windows - 1) * i), window);
     if (sample.repeated * 16 >= sample.size) return 1;
-    /* The sum of the squares of how often each byte comes is size * size / 256 where all come equally often, and about
-       `size` more where that is by chance, give or take a tenth of that. */
+    /* If all byte values are equally frequent, the sum of the squares of their counts is size * size / 256. For random bytes it is larger
+       by about `size`, within a tenth. */
     for (i = 0; i < 256; i++) squares += (uint64_t)sample.counts[i] * sample.counts[i];
     return squares * 256 > sample.size * sample.size + sample.size * 384;
 }

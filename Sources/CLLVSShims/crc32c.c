@@ -65,7 +65,7 @@ uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size) {
     return ~by_table(~crc, data, size);
 }
 
-/* Polynomials over GF(2) of degree below 32, the highest power in the lowest bit. */
+/* Multiplies polynomials over GF(2) of degree below 32, modulo that of the checksum. The highest power is in the lowest bit. */
 static uint32_t times(uint32_t a, uint32_t b) {
     uint32_t product = 0;
     for (uint32_t bit = 0x80000000u; bit; bit >>= 1) {

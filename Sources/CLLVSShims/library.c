@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Opening is rare, and done once for each library: one lock serves all. */
+/* One lock for all libraries, since each is opened only once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 #ifdef RTLD_DEEPBIND
-/* Whether the process allocates with the C library's own functions. If another allocator is preloaded or linked, a library with deep
-   binding calls the C library's `free` with what the other allocator made: `strdup` of the C library calls the allocator of the process. */
+/* Returns whether the process uses the allocator of the C library. If another one is preloaded or linked, `strdup` of the C library calls
+   it, but a library with deep binding then calls the C library's `free` on the result. */
 static int has_own_allocator(void) {
     static const char *const names[] = {
         "malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign",
@@ -28,9 +28,9 @@ static int has_own_allocator(void) {
 }
 #endif
 
-/* Nobody else's symbols are taken for the library's own, and its own for nobody's: a host may contain another one of that name. Where the
-   dynamic linker knows no deep binding it does that by itself (Darwin), or not at all (musl). The sanitizers' runtimes end
-   a process that asks for it. */
+/* Returns the flags for opening a library so that it uses its own symbols, and no other code uses them, since a host may contain another
+   library with the same symbols. A dynamic linker without deep binding does that anyway (Darwin) or cannot do it (musl). The runtimes of
+   sanitizers end a process that requests deep binding. */
 static int flags(void) {
     int found = RTLD_NOW | RTLD_LOCAL;
 #ifdef RTLD_DEEPBIND
@@ -55,7 +55,7 @@ static int open_now(const llvs_shim_library *library, const char *file, char *pr
         }
         memcpy((char *)library->table + library->functions[i].offset, &function, sizeof function);
     }
-    /* It stays open for good whatever this says: it may have started threads or registered handlers. */
+    /* The library stays open even if this fails: it may have started threads or registered handlers. */
     return library->start == NULL || library->start(problem, size);
 }
 

@@ -1,12 +1,13 @@
-/* The reserve: memory that the library holds so that its small objects can be had while memory is short.
+/* The reserve: memory that the library holds in order to allocate its small objects while memory is short.
 
-   The Swift runtime ends the process when malloc gives it nothing. Where data or arguments say how much is needed, Support/Memory asks
-   first. The rest are small objects: when malloc fails for one of them, the reserve is let go of, and malloc is asked again. From then
-   on the library looks (llvs_shim_reserve_is_whole) where it can still give an error, and goes on only with a whole reserve.
+   The Swift runtime ends the process if malloc returns NULL. If data or arguments determine the size of an allocation, Support/Memory
+   checks beforehand. The other allocations are small objects. If malloc fails for one of them, the reserve is released and malloc is
+   called again. From then on, wherever it can still return an error, the library checks llvs_shim_reserve_is_whole, and continues only if
+   the reserve is full.
 
-   The library as it is shipped has the Swift runtime inside, and is linked so that the runtime's calls come here (cmake/Library.cmake:
-   --wrap), and has the functions of std::string, which the runtime uses, inside as well (strings.cpp). Elsewhere the names with `__wrap_`
-   are called by nobody. */
+   The shipped library contains the Swift runtime, and is linked so that the runtime's calls come here (cmake/Library.cmake: --wrap). It
+   also contains the functions of std::string, which the runtime uses (strings.cpp). In other builds the `__wrap_` functions are not
+   called. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -18,10 +19,11 @@
 #endif
 #include <sys/mman.h>
 
-/* Never touched, so it is address space, and a promise of the system, but no memory in use. */
+/* The reserve is never written, so it takes address space and counts as committed, but uses no memory. */
 enum { RESERVE = 4 << 20, PIECE = 32 << 10, MAPPED = 128 << 10 };
 
-/* What malloc gave, as a list; a mapping in one is the address with 1 added, since that need not be touched. 0 while there is none. */
+/* The reserve. A single mapping is its address plus 1, so that the mapping itself need not be written; pieces from malloc are a linked
+   list. 0: there is none. */
 uintptr_t llvs_shim_reserve;
 
 #if defined(__linux__)
@@ -60,7 +62,7 @@ int llvs_shim_reserve_fill(void) {
     if (llvs_shim_reserve_is_whole()) return 1;
     mapping = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping != MAP_FAILED) made = (uintptr_t)mapping + 1;
-    /* The system gives nothing more, but the allocator may have what was released to it. */
+    /* The system refuses a mapping, but the allocator may still have memory that was freed. */
     else for (had = 0; had < RESERVE; had += PIECE) {
         uintptr_t *piece = ALLOCATE(PIECE);
         if (!piece) {
@@ -86,8 +88,8 @@ void llvs_shim_trim(void) {
 int llvs_shim_has_memory(size_t size) {
     void *volatile memory;
     int had;
-    /* The allocator maps what is large, unless something of that size was released to it before: then it keeps such pieces. So it is
-       not asked where the system gives a mapping. */
+    /* The allocator maps large pieces, but once a piece of that size was freed, it caches such pieces. So the allocator is not used if the
+       system grants a mapping. */
     if (size >= MAPPED) {
         memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory != MAP_FAILED) return munmap(memory, size) == 0;
@@ -99,7 +101,7 @@ int llvs_shim_has_memory(size_t size) {
 }
 
 #if defined(__linux__)
-/* Whether it is worth asking again. Another thread may have let go of it just now. */
+/* Releases the reserve and returns 1, unless the size is larger than it. Another thread may have released it just before. */
 static int spare(size_t size) {
     if (size > RESERVE) return 0;
     let_go(__atomic_exchange_n(&llvs_shim_reserve, 0, __ATOMIC_ACQ_REL));

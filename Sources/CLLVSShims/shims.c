@@ -46,7 +46,7 @@ uint32_t llvs_shim_thread_number(void) {
 enum { MOST_LOCKS = 64 };
 static _Thread_local struct {
     uint32_t count;
-    uint32_t hidden; /* so many of them do not count now */
+    uint32_t hidden; /* how many of them are ignored now */
     struct { const void *lock; uint8_t rank; } all[MOST_LOCKS];
 } held;
 
@@ -84,7 +84,7 @@ uint32_t llvs_shim_locks_hide(void) {
 void llvs_shim_locks_show(uint32_t hidden) { held.hidden = hidden < held.count ? hidden : held.count; }
 #endif
 
-/* ---- marks of calls of the host ---- */
+/* ---- marks of calls to the host ---- */
 
 enum { MOST_MARKS = 24 };
 static _Thread_local struct {
@@ -115,7 +115,7 @@ int llvs_shim_host_leave(uintptr_t frame) {
     return 1;
 }
 
-/* Whether two frames are of the stack that the thread began with: of coroutines' stacks nothing can be told. */
+/* Returns whether both frames are on the thread's original stack. Frames on the stacks of coroutines cannot be compared. */
 static int are_on_own_stack(uintptr_t a, uintptr_t b) {
 #if defined(__linux__)
     pthread_attr_t attributes;
@@ -131,7 +131,7 @@ static int are_on_own_stack(uintptr_t a, uintptr_t b) {
 }
 
 void *llvs_shim_host_left(uintptr_t frame) {
-    /* Stacks grow downwards: who was called from there would be below. */
+    /* Stacks grow downwards: a frame called from the mark's frame would be below it. */
     if (host.count == 0 || host.marks[host.count - 1].frame >= frame) return NULL;
     if (!are_on_own_stack(frame, host.marks[host.count - 1].frame)) return NULL;
     return host.marks[--host.count].mark;
@@ -183,10 +183,10 @@ int llvs_shim_identity(const char *path, uint64_t identity[3]) {
     return 0;
 }
 
-/* Descriptors, each plus one; 0: a free place. */
+/* The registered descriptors, each plus one; 0: a free slot. */
 static int of_this_process[256];
 
-/* Only what may be done between fork() and exec(). */
+/* Calls only functions that are allowed between fork() and exec(). */
 static void close_in_child(void) {
     for (size_t i = 0; i < sizeof of_this_process / sizeof *of_this_process; i++) {
         int fd = __atomic_exchange_n(&of_this_process[i], 0, __ATOMIC_ACQ_REL);
@@ -221,7 +221,7 @@ void llvs_shim_fill_standard(void) {
     for (fd = 0; fd <= 2 && (fcntl(fd, F_GETFD) >= 0 || errno != EBADF); fd++) { }
     if (fd > 2) return;
     do {
-        /* Only to be read, so that printing fails as it did. */
+        /* Read-only, so that printing still fails. */
         fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (fd < 0) fd = open("/", O_RDONLY | O_CLOEXEC);
     } while (fd >= 0 && fd <= 2);
@@ -269,7 +269,7 @@ int llvs_shim_syncfs(int fd) {
 #if defined(__linux__)
     struct utsname system;
     unsigned major, minor;
-    /* Before Linux 5.8 it answers 0 whatever became of the writes. */
+    /* Before Linux 5.8, syncfs returns 0 even if writes failed. */
     if (uname(&system) != 0 || sscanf(system.release, "%u.%u", &major, &minor) != 2 || major < 5 || (major == 5 && minor < 8))
         return ENOSYS;
     while (syncfs(fd) != 0) if (errno != EINTR) return errno;

@@ -37,7 +37,7 @@ const llvs_expat *llvs_expat_open(const char *name, char *problem, size_t size) 
         if (said != CURLE_OK && first == CURLE_OK) first = said;           \
     } while (0)
 
-/* What is said of every transfer. */
+/* Sets the options of every transfer. */
 static CURLcode prepare_transfer(const llvs_curl *curl, CURL *easy, const llvs_curl_request *r) {
     CURLcode first = CURLE_OK;
     LLVS_SAY(CURLOPT_URL, r->url);
@@ -62,13 +62,13 @@ static CURLcode prepare_transfer(const llvs_curl *curl, CURL *easy, const llvs_c
     LLVS_SAY(CURLOPT_LOW_SPEED_TIME, (long)r->stall);
     LLVS_SAY(CURLOPT_TCP_KEEPALIVE, 1L);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* A name that is being looked up is not waited for when the transfer is given up. Older libraries know nothing of it. */
+    /* A cancelled transfer does not wait for a running name lookup. Older libraries do not know the option. */
     (void)curl->easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
     return first;
 }
 
-/* The newer form takes a text, and older libraries do not know it. */
+/* Allows only these protocols. Newer libraries take them as text, which older ones do not know. */
 static CURLcode allow_protocols(const llvs_curl *curl, CURL *easy, long protocols) {
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
@@ -83,7 +83,7 @@ CURLcode llvs_curl_prepare(const llvs_curl *curl, CURL *easy, const llvs_curl_re
     LLVS_SAY(CURLOPT_HTTPHEADER, r->headers);
     LLVS_SAY(CURLOPT_HEADERFUNCTION, r->header);
     LLVS_SAY(CURLOPT_HEADERDATA, r->context);
-    /* Redirects are followed by the engine, which knows where credentials may go. */
+    /* The engine follows redirects itself, since it knows where credentials may be sent. */
     LLVS_SAY(CURLOPT_FOLLOWLOCATION, 0L);
     LLVS_SAY(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     LLVS_SAY(CURLOPT_USERNAME, r->scheme == LLVS_CURL_BASIC || r->scheme == LLVS_CURL_DIGEST ? r->user : NULL);
@@ -107,16 +107,16 @@ CURLcode llvs_curl_prepare_sftp(const llvs_curl *curl, CURL *easy, const llvs_cu
     LLVS_SAY(CURLOPT_POSTQUOTE, s->after);
     LLVS_SAY(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     LLVS_SAY(CURLOPT_USERNAME, r->user);
-    /* Without a key and a password: the agent's keys. With both the password is that of the key. */
+    /* With neither a key nor a password, the agent's keys are used. With both, the password is that of the key. */
     LLVS_SAY(CURLOPT_PASSWORD, s->key_file ? NULL : r->password);
     LLVS_SAY(CURLOPT_SSH_PRIVATE_KEYFILE, s->key_file);
     LLVS_SAY(CURLOPT_KEYPASSWD, s->key_file ? r->password : NULL);
     long ways = s->key_file ? CURLSSH_AUTH_PUBLICKEY : r->password ? CURLSSH_AUTH_PASSWORD | CURLSSH_AUTH_KEYBOARD : CURLSSH_AUTH_AGENT;
     LLVS_SAY(CURLOPT_SSH_AUTH_TYPES, ways);
-    /* A host that is not in there is refused; without a file libcurl would let any in. */
+    /* A host that is not in this file is refused. Without a file libcurl would accept any host. */
     LLVS_SAY(CURLOPT_SSH_KNOWNHOSTS, s->known_hosts ? s->known_hosts : "/dev/null");
     LLVS_SAY(CURLOPT_FTP_CREATE_MISSING_DIRS, 1L);
-    /* As far as the server lets: its umask says who else may write. */
+    /* The server's umask restricts these permissions. */
     LLVS_SAY(CURLOPT_NEW_FILE_PERMS, 0666L);
     LLVS_SAY(CURLOPT_NEW_DIRECTORY_PERMS, 0777L);
     return first;
@@ -128,7 +128,7 @@ void llvs_curl_prepare_multi(const llvs_curl *curl, CURLM *multi, int connection
     (void)curl->multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 }
 
-/* OpenSSL writes to sockets without saying that no signal is wanted. What was pending before stays so. */
+/* Blocks SIGPIPE, since OpenSSL writes to sockets without MSG_NOSIGNAL. A signal that was pending before stays pending. */
 typedef struct { sigset_t before; int was_pending, is_blocked; } quiet;
 
 static int pipe_is_pending(void) {

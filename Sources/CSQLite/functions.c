@@ -2,7 +2,7 @@
 #include "CLLVSShims.h"
 #include <pthread.h>
 
-/* How many connections are open, or about to be; and whether this is the child of a process in which one was. */
+/* The number of connections that are open or being opened, and whether this is a child of a process that had one when it forked. */
 static int users, is_forked;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void in_child(void) {

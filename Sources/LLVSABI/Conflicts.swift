@@ -27,7 +27,7 @@ private func query(_ input: UnsafePointer<llvs_conflict_options>?) throws -> (St
     guard input.reserved == 0 else { throw InputError.reserved("llvs_conflict_options") }
     if input.value_id.size != 0 { query.only = try valueID(input.value_id, "llvs_conflict_options.value_id") }
     guard let arbiter = try arbiter(input.arbiter) as? RulesArbiter else {
-        throw StoreError(.invalidArgument, "Conflicts are looked for by rules: give no arbiter, or one made by llvs_arbiter_rules.")
+        throw StoreError(.invalidArgument, "Conflicts are found by rules. Give no arbiter, or one that llvs_arbiter_rules made.")
     }
     query.arbiter = arbiter
     return (query, try LLVSABI.control(input.control))

@@ -51,7 +51,7 @@ private final class Bench {
     func clear() {
         let left = leftOver
         leftOver = []
-        // Last in, first out: an open object is closed before its handle is released.
+        // In reverse order of opening: an open object is closed before its handle is released.
         for close in left.reversed() { close() }
     }
     func closeLater(_ close: @escaping () -> Void) { leftOver.append(close) }
@@ -82,8 +82,8 @@ private final class Bench {
         _ fn: (UnsafeMutableRawPointer?, UInt64, UnsafeMutablePointer<OpaquePointer?>, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
     ) throws -> T {
         var made: OpaquePointer?
-        try callHost("Making what place \(place) is to be checked with") { fn(payload, place, &made, $0) }
-        return try handle(made, type, "what was made")
+        try callHost("Making the subject for place \(place)") { fn(payload, place, &made, $0) }
+        return try handle(made, type, "the subject")
     }
 }
 

@@ -171,7 +171,7 @@ public func llvs_coordinator_value(
     return entry(error) {
         let out = try required(data, "data")
         let coordinator = try openCoordinator(coordinator)
-        // Before the first save nothing prevails.
+        // Before the first save there is no current version.
         guard let version = try coordinator.version(at: .current) else { return try ValueID.check(rawBytes(id, "id")) }
         try fetch(id, at: version, from: coordinator.store, into: out, stored_version)
     }
@@ -337,7 +337,7 @@ public func llvs_coordinator_observe_exchanges(
 ) -> llvs_status {
     registering(fn, payload, payload_free, observer, error) { fn, gate in
         guard let observation = try openCoordinator(coordinator).observeExchanges({ gate.run { fn($0.pointer) } }) else {
-            throw StoreError(.unsupported, "None of the attached exchanges can tell when it gains versions; exchange from time to time.")
+            throw StoreError(.unsupported, "None of the attached exchanges can report new versions. Exchange from time to time.")
         }
         return ObserverHandle(gate) { observation.cancel() }
     }

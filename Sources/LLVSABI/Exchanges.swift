@@ -43,9 +43,9 @@ final class HostDecoder: Sendable {
                 }
             }
             if status != LLVS_OK.rawValue { return nil }
-            // A callback that was aborted before it could reply looks like this. Compressed bytes must not count as a value.
+            // A callback that was aborted before it could reply leaves no bytes. Compressed bytes must not count as a value.
             guard let decoded = reply.answers[0] else {
-                throw StoreError(.user, "Decoding answered LLVS_OK and gave nothing. For what is no such data, answer LLVS_PASS.")
+                throw StoreError(.user, "The decoder returned LLVS_OK and set no bytes. For data of another form, return LLVS_PASS.")
             }
             return decoded
         }
@@ -73,7 +73,7 @@ final class HostCredentials: Sendable {
             let answers = try reply.answers.map { answer in
                 try answer.map { bytes in
                     guard let text = String(validating: bytes, as: UTF8.self) else {
-                        throw StoreError(.invalidArgument, "What the callback for credentials gave is not UTF-8. Give it in that encoding.")
+                        throw StoreError(.invalidArgument, "The credentials from the callback are not UTF-8. Set them in that encoding.")
                     }
                     return text
                 }
@@ -104,13 +104,13 @@ final class HostTokenCallback: Sendable {
                 }
             }
             return try withBorrowed(tokens) { tokens in
-                try callHost("Keeping the new token", expecting: HostTokenCallback.pass) {
+                try callHost("Storing the new token", expecting: HostTokenCallback.pass) {
                     fn(payload.pointer, step.rawValue, tokens, reply.borrowed, $0)
                 }
             }
         }
         guard step == LLVS_TOKENS_LOCK || status != HostTokenCallback.pass else {
-            throw StoreError(.user, "The callback for tokens answered LLVS_PASS, which is for LLVS_TOKENS_LOCK alone.")
+            throw StoreError(.user, "The callback for tokens returned LLVS_PASS. It may do so only for LLVS_TOKENS_LOCK.")
         }
         return (status, reply.answers[0])
     }
@@ -345,7 +345,7 @@ public func llvs_exchange_observe(
         let exchange = try LLVSABI.exchange(exchange)
         guard let observation = try exchange.observe({ gate.run { fn($0.pointer) } }) else {
             throw StoreError(
-                .unsupported, "\(exchange.transport.description) cannot tell when it gains versions; retrieve from time to time.")
+                .unsupported, "\(exchange.transport.description) cannot report new versions. Retrieve from time to time.")
         }
         return ObserverHandle(gate) { observation.cancel() }
     }

@@ -32,7 +32,7 @@ public func llvs_testing_storage(
         let out = try required(storage, "storage")
         if let options, options.pointee.struct_size >= 8, options.pointee.storage == LLVS_STORAGE_HOST.rawValue {
             throw StoreError(
-                .invalidArgument, "The storage is to be one of the library's; one of the host's is made by llvs_storage_create.")
+                .invalidArgument, "The storage must be one of the library. One of the host is made by llvs_storage_create.")
         }
         let options = try storeOptions(options)
         out.pointee = BuiltInStorageHandle(try storePath(path, options), options).owned
@@ -156,7 +156,7 @@ private final class FaultyStorageHandle: StorageHandle, @unchecked Sendable {
         super.init(inner.name)
     }
     override func open(readOnly: Bool, _ plans: [FaultPlan], _ claim: StorageClaim) throws -> any Storage {
-        // The inner handle checks whether it is free, for both.
+        // The claim of the inner handle covers both handles.
         claim.end()
         return try inner.claim(readOnly: readOnly, failing: [plan] + plans)
     }

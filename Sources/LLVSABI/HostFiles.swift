@@ -5,13 +5,13 @@ import LLVS
 
 /// A file that the host supplies piece by piece.
 final class HostFile: PieceReader, @unchecked Sendable {
-    // Sendable: used by one thread at a time, the one that holds it.
+    // Sendable: used only by the thread that owns it.
     let size: Int
     private let next: llvs_read_fn
     private let payload: Payload
     private static let codes: [StoreError.Code] = HostTransport.codes + [.notFound]
 
-    /// - Parameter size: 0 if unknown: then the file counts as not empty until it is read.
+    /// - Parameter size: 0 if unknown: then the file does not count as empty until it is read.
     init(_ size: Int, _ next: @escaping llvs_read_fn, _ payload: Payload) {
         self.size = max(1, size); self.next = next; self.payload = payload
     }
@@ -24,7 +24,7 @@ final class HostFile: PieceReader, @unchecked Sendable {
 /// Behind `llvs_outgoing`.
 final class Outgoing: Handle, @unchecked Sendable {
     let file: OutgoingFile
-    /// Throws if the exchange is to stop.
+    /// Throws if the exchange must stop.
     let check: () throws -> Void
     init(_ file: OutgoingFile, check: @escaping () throws -> Void = {}) { self.file = file; self.check = check }
 }

@@ -24,7 +24,7 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     override func openFiles() -> any RemoteFiles { HostRemoteFiles(self) }
 }
 
-/// The exchange's side: calls back for one file at a time.
+/// Makes the callbacks of one exchange, for one file at a time.
 final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostFilesHandle
@@ -46,8 +46,8 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     private var payload: UnsafeMutableRawPointer? { host.payload.pointer }
     private func has(_ trait: llvs_files_traits_value) -> Bool { callbacks.traits & trait.rawValue != 0 }
 
-    /// Calls back with no lock held, since the callback may run another exchange. An error that `check` throws while the host asks whether
-    /// the call is cancelled takes precedence.
+    /// Calls back without holding the lock, since the callback may run another exchange. If `check` throws while the host asks whether the
+    /// call is cancelled, that error takes precedence.
     private func call(
         _ what: @autoclosure () -> String, expecting expected: llvs_status? = nil, questions: Int = 0, _ check: Check,
         _ call: (Reply, UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
@@ -58,7 +58,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
                 counted.requests += 1; return isClosed
             })
         else {
-            throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.")
+            throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another one to continue.")
         }
         return try withoutActuallyEscaping(check) { check in
             let reply = Reply(questions: questions, check: check)
@@ -99,8 +99,8 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
                 guard bytes.count <= range.count else {
                     throw StoreError(
                         .user,
-                        "Reading \(range.count) bytes of \(file.name), \(host.name) gave \(bytes.count). "
-                            + "Give what was asked for, or say that it has no ranges (LLVS_FILES_WITHOUT_RANGES).")
+                        "Reading \(range.count) bytes of \(file.name), \(host.name) returned \(bytes.count). "
+                            + "Return all of them, or declare that there are no ranges (LLVS_FILES_WITHOUT_RANGES).")
                 }
                 return .bytes(bytes, isWhole: false)
             }
@@ -111,7 +111,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
     /// Returns the contents; more than 1 MiB read in pieces go to disk.
     private func contents(of reply: Reply, _ file: RemoteRead, _ check: Check) throws -> RemoteContents {
         func tooLarge() -> StoreError {
-            StoreError(.tooLarge, "\(file.name) of \(host.name) has more than \(file.limit) bytes, which is the most that is read of it.")
+            StoreError(.tooLarge, "\(file.name) of \(host.name) has more than \(file.limit) bytes, the most that is read.")
         }
         if let bytes = reply.answers[0] {
             guard bytes.count <= file.limit else { throw tooLarge() }
@@ -147,7 +147,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
             }
             guard status != exists else {
                 guard !file.replaces else {
-                    throw StoreError(.user, "Publishing \(file.name) at \(host.name) answered LLVS_PASS, where a file was to be replaced.")
+                    throw StoreError(.user, "Publishing \(file.name) at \(host.name) returned LLVS_PASS, but the file was to be replaced.")
                 }
                 return .exists
             }
@@ -165,7 +165,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         }
     }
 
-    /// Discards it without calling the host's `close`.
+    /// Marks it closed without calling the host's `close`.
     fileprivate func forget() { lock.withLock { isClosed = true } }
 
     func close() {
@@ -174,7 +174,7 @@ final class HostRemoteFiles: RemoteFiles, @unchecked Sendable {
         }
         guard first else { return }
         if let close = callbacks.close {
-            // The failure cannot be reported; the exchange is over all the same.
+            // The failure cannot be reported; the exchange ends in any case.
             _ = try? callHost("Closing \(host.name)") { close(payload, $0) }
         }
         host.release()
@@ -199,7 +199,7 @@ public func llvs_transport_create_on_files(
         }
         let name = try text(name, "name")
         guard !name.isEmpty else {
-            throw StoreError(.invalidArgument, "Files need a name: what a store knows of their place is found again by it.")
+            throw StoreError(.invalidArgument, "Files need a name: the store finds its state for their place by it.")
         }
         out.pointee = HostFilesHandle("the files \(name)", table, payload).owned
     }

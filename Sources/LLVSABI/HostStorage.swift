@@ -125,8 +125,8 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
         guard !places.contains(.max) else {
             throw StoreError(
                 .unknownOutcome,
-                "Appending \(records.count) records of \(host.name) answered LLVS_OK and did not set the place of each. "
-                    + "Whether they are kept is not known."
+                "Appending \(records.count) records of \(host.name) returned LLVS_OK and did not set the place of each. "
+                    + "It is not known whether they are stored."
             )
         }
         return places

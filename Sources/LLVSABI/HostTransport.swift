@@ -36,12 +36,12 @@ class TransportHandle: Handle, @unchecked Sendable {
     /// Opens the named files, likewise.
     func openFiles() throws -> any RemoteFiles {
         throw StoreError(
-            .invalidArgument, "\(name) moves single versions, and stands on no files. Give one that llvs_transport_create_on_files made.")
+            .invalidArgument, "\(name) transports single versions and has no files. Give one that llvs_transport_create_on_files made.")
     }
     /// The state that the transport needs in a later process.
     func state() throws -> [UInt8] { [] }
     func setState(_ state: [UInt8]) throws {
-        throw StoreError(.unsupported, "\(name) keeps no state of the host's. Only transports that llvs_transport_create made do.")
+        throw StoreError(.unsupported, "\(name) has no state of the host. Only transports that llvs_transport_create made have one.")
     }
     /// Notifies the observers.
     func notify() {}
@@ -66,7 +66,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
         guard place.keys == nil, place.layout != .packed, place.layout != .bridged else {
             throw StoreError(
                 .invalidArgument,
-                "Keys or the packed layout are given for \(name), which moves single versions in clear. "
+                "Keys or the packed layout are given for \(name), which transports single versions unencrypted. "
                     + "Leave them out, or give files (llvs_transport_create_on_files)."
             )
         }
@@ -86,7 +86,7 @@ final class HostTransportHandle: TransportHandle, @unchecked Sendable {
     override func notify() { for observation in lock.withLock({ observations }) { observation.observation?.signal() } }
 }
 
-/// The exchange's side: calls back one at a time, as the exchange does.
+/// Makes the callbacks of one exchange, one at a time.
 final class HostTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let host: HostTransportHandle
@@ -104,7 +104,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     /// Calls back without the lock, since the callback may run another exchange.
     private func check(_ what: String, _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) throws {
         guard !lock.withLock({ isClosed }) else {
-            throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another to go on.")
+            throw StoreError(.closed, "The exchange with \(host.name) is closed. Open another one to continue.")
         }
         try callHost("\(what) \(host.name)", keeping: HostTransport.codes, call)
     }
@@ -147,7 +147,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
 
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         guard let send = callbacks.send else { throw missing("send") }
-        // A large file is sent alone.
+        // A large file is sent in a call of its own.
         if let file = files.first, files.count == 1, file.changes.size > ExchangeLimits.wholeFileSize, callbacks.send_large != nil {
             return try sendLarge(file, control)
         }
@@ -176,14 +176,14 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
     func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         guard let unusable = callbacks.unusable, !names.isEmpty else { return [] }
         let reply = Reply(token: control.token), asked = Set(names)
-        try ask("Looking for unusable files in", names, reply, unusable)
+        try ask("Finding unusable files in", names, reply, unusable)
         return reply.items.compactMap { String(validating: $0, as: UTF8.self) }.filter(asked.contains)
     }
 
     // MARK: Snapshots
 
     private var noSnapshots: StoreError {
-        StoreError(.unsupported, "\(host.name) keeps no snapshots: it has no callbacks for them. Give it all four.")
+        StoreError(.unsupported, "\(host.name) stores no snapshots: it has no callbacks for them. Give it all four.")
     }
 
     func readSnapshotFile(_ name: String) throws -> [UInt8]? {
@@ -224,7 +224,7 @@ final class HostTransport: ExchangeTransport, @unchecked Sendable {
         }
         guard first else { return }
         if let close = callbacks.close {
-            // The failure cannot be reported; the exchange is over all the same.
+            // The failure cannot be reported; the exchange ends in any case.
             _ = try? callHost("Closing \(host.name)") { close(payload, $0) }
         }
         host.release()

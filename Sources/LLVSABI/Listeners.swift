@@ -71,7 +71,7 @@ public func llvs_listener_open(
         else {
             throw StoreError(.invalidArgument, "A listener gets pairings with the stores that it offers. Leave the other fields empty.")
         }
-        input.compares_digits = 1 // nobody has a pairing yet
+        input.compares_digits = 1 // no device has a pairing yet
         out.pointee = ListenerHandle(try PeerListener(at: text(address, "address"), options: peerOptions(input, quota))).owned
     }
 }

@@ -67,7 +67,7 @@ public func llvs_store_make_version(
         guard options.expected == nil, !options.merges else {
             throw StoreError(
                 .invalidArgument,
-                "A version that is made in a store stands on its predecessor, so it takes neither `expected` nor `merges`. Save it through "
+                "A version that is made in a store has its predecessor as base, so it takes neither `expected` nor `merges`. Save it by "
                     + "a coordinator, or leave them out.")
         }
         let made = try withChanges(changes, change_count, change_size) {

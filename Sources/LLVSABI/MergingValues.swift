@@ -9,7 +9,7 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
     private let records: ConflictRecords
     /// The result, followed by a NUL. It may be large, so there is only one copy.
     private let data: [UInt8]?
-    /// So many conflicts take about 10 MB.
+    /// With this many conflicts or more, which take about 10 MB, unused memory is returned to the system.
     private static let many = 1 << 16
 
     /// - Parameter merged: its bytes are moved out.
@@ -18,14 +18,14 @@ final class MergedValueHandle: StructHandle<llvs_merged_value>, @unchecked Senda
         var data: [UInt8]?
         swap(&data, &merged.bytes)
         if var bytes = data.take() {
-            try Memory.grow(&bytes, by: 1, "Handing out a merged value")
+            try Memory.grow(&bytes, by: 1, "Returning a merged value")
             bytes.append(0)
             data = bytes
         }
         (self.data, records) = (data, merged.records)
         let id = try arena.copy(givenID), records = merged.records
         let rules = try records.rules.map { (prefix: try arena.copy($0.prefix), pattern: try arena.copy($0.pattern)) }
-        // Very many take as much memory as the merge needed, most of which is free by now.
+        // Many conflicts take as much memory as the merge needed, most of which is free by now.
         if records.count >= Self.many { llvs_shim_trim() }
         let conflicts = try Items(records.indices, in: arena) { i, _ in llvs_conflict(records.parts(i), rules, id: id) }
         let digest = records.isEmpty ? noBytes : try arena.copy(merged.digest(id: givenID))

@@ -44,7 +44,7 @@ private func recipients(_ input: UnsafePointer<llvs_pack_options>?) throws -> Pa
     guard let input = try packOptions(input) else { return nil }
     let recipients = try elements(input.recipients, input.recipient_count, "llvs_pack_options.recipients", limit: PackRecipients.limit)
     guard input.identity_count == 0 else {
-        throw StoreError(.invalidArgument, "Writing a pack was given identities, which only open one. Give their recipients: age1...")
+        throw StoreError(.invalidArgument, "A pack is written for recipients, not for identities, which open it. Give recipients: age1...")
     }
     guard recipients.isEmpty || input.passphrase.size == 0 else {
         throw StoreError(.invalidArgument, "A pack is encrypted for recipients or with a passphrase. Give one of the two.")
@@ -58,7 +58,7 @@ private func unlocking(_ input: UnsafePointer<llvs_pack_options>?) throws -> Pac
     guard let input = try packOptions(input) else { return nil }
     let identities = try elements(input.identities, input.identity_count, "llvs_pack_options.identities", limit: PackRecipients.limit)
     guard input.recipient_count == 0 else {
-        throw StoreError(.invalidArgument, "Reading a pack was given recipients, which open none. Give an identity: AGE-SECRET-KEY-1...")
+        throw StoreError(.invalidArgument, "A pack is opened by identities, not by recipients. Give an identity: AGE-SECRET-KEY-1...")
     }
     guard identities.isEmpty || input.passphrase.size == 0 else {
         throw StoreError(.invalidArgument, "A pack is opened by identities or with a passphrase. Give one of the two.")

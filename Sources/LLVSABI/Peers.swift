@@ -109,7 +109,7 @@ final class HostQuota: Sendable {
             let full = LLVS_ERROR_NO_SPACE.rawValue
             let status = try callHost("Asking for room", expecting: full) { fn(payload.pointer, UInt64(max(0, bytes)), $0) }
             guard status != full else {
-                throw StoreError(.noSpace, "The host has no room for \(bytes) bytes more of the other side. Make room, and connect again.")
+                throw StoreError(.noSpace, "The host has no room for \(bytes) more bytes of the other side. Make room, and connect again.")
             }
         }
     }
@@ -125,7 +125,7 @@ func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws ->
     var options: PeerSession.Options
     if let exchange = input.exchange {
         guard input.pairing.size == 0 else {
-            throw StoreError(.invalidArgument, "There are a pairing and an exchange from which one follows. Give one of them.")
+            throw StoreError(.invalidArgument, "A pairing and an exchange to derive one from are given. Give one of them.")
         }
         options = PeerSession.Options(members: try LLVSABI.exchange(exchange).memberPairing)
         options.invitation = invitation
@@ -145,7 +145,7 @@ func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws ->
     options.place = try optionalText(input.place, "llvs_peer_options.place") ?? ""
     options.outer = try array(input.outer, "llvs_peer_options.outer", limit: 255)
     guard options.outer.isEmpty || options.outer.count >= 16 else {
-        throw StoreError(.invalidArgument, "What an exporter of TLS gives has 16 bytes or more. Give all of it.")
+        throw StoreError(.invalidArgument, "The output of a TLS exporter has 16 bytes or more. Give all of it.")
     }
     options.accepted = try elements(input.accepted, input.accepted_count, "llvs_peer_options.accepted").map {
         try array($0, "llvs_peer_options.accepted", limit: 1_024)

@@ -21,7 +21,7 @@ private func options(_ input: UnsafePointer<llvs_projection_options>?) throws ->
     if input.file_mode != 0 { options.fileMode = input.file_mode }
     guard input.busy_timeout.isFinite, input.busy_timeout >= 0 else {
         throw StoreError(
-            .invalidArgument, "llvs_projection_options.busy_timeout is \(input.busy_timeout). Give seconds, or 0 for 5 of them.")
+            .invalidArgument, "llvs_projection_options.busy_timeout is \(input.busy_timeout). Give seconds, or 0 for 5 seconds.")
     }
     if input.busy_timeout > 0 { options.busyTimeout = input.busy_timeout }
     return options

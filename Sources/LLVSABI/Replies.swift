@@ -14,7 +14,7 @@ final class Reply: Handle, @unchecked Sendable {
     private(set) var files: [RemoteEntry] = []
     private let token: CancelToken?
     private var check: (() throws -> Void)?
-    /// The error of `check`, with which the calling operation ends.
+    /// The error of `check`, with which the calling operation must end.
     private(set) var stop: (any Error)?
     init(questions: Int = 0, token: CancelToken? = nil, check: (() throws -> Void)? = nil) {
         answers = Array(repeating: nil, count: questions)
@@ -22,12 +22,12 @@ final class Reply: Handle, @unchecked Sendable {
     }
 
     var isCancelled: Bool { token?.isCancelled ?? ((try? look()) == nil) }
-    /// Throws if the calling operation is to end.
+    /// Throws if the calling operation must end.
     func look() throws {
         if stop == nil { do { try check?() } catch { stop = error } }
         if let stop { throw stop }
     }
-    /// Called after the callback, when its check is no longer valid.
+    /// Must be called after the callback, when its check is no longer valid.
     func forgetCheck() { check = nil }
     func add(_ file: RemoteEntry) { files.append(file) }
     func add(_ item: [UInt8]) { items.append(item) }
@@ -43,7 +43,7 @@ final class Reply: Handle, @unchecked Sendable {
     }
     private func check(_ index: Int) throws {
         guard answers.indices.contains(index) else {
-            throw StoreError(.invalidArgument, "A callback answered question \(UInt(bitPattern: index)), but \(answers.count) were asked.")
+            throw StoreError(.invalidArgument, "A callback set answer \(UInt(bitPattern: index)); there are \(answers.count), from 0.")
         }
     }
     func record(_ place: UInt64, _ size: UInt64, _ prefix: [UInt8]) throws {

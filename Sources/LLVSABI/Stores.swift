@@ -101,7 +101,7 @@ public func llvs_store_reload(
     return entry(error) {
         let store = try handle(store, StoreHandle.self, "store").store, control = try LLVSABI.control(control)
         // Called here, since the reload checks only for cancellation while it holds locks.
-        try control.check(.reading, 0, of: 0, doing: "Looking for new versions in \(store.description)")
+        try control.check(.reading, 0, of: 0, doing: "Checking for new versions in \(store.description)")
         let count = try store.reloadHistory(control)
         added?.pointee = UInt64(clamping: count)
     }

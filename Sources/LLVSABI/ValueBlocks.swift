@@ -10,7 +10,7 @@ final class ValueBlock: StructHandle<llvs_value_block>, @unchecked Sendable {
 
     /// - Parameters:
     ///   - batch: its values must be contiguous.
-    ///   - withIDs: whether to include the ids, since the caller does not know them.
+    ///   - withIDs: whether to include the ids, for a caller that does not know them.
     init(_ batch: ValueBatch, withIDs: Bool) throws {
         let arena = Arena()
         let count = batch.count, none = UInt32(truncatingIfNeeded: batch.versionCount)

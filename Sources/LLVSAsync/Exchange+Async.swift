@@ -7,7 +7,7 @@ extension Exchange {
     ///   - verifyKnown: also fetches the versions that the store has, and compares them.
     ///   - progress: receives the counts of versions listed, received and added.
     /// - Returns: the versions added, and the problems.
-    /// - Throws: what the function without `async` throws. After a cancellation, versions that were added stay.
+    /// - Throws: the errors of the function without `async`. After a cancellation, versions that were added stay.
     @discardableResult
     public func retrieve(verifyKnown: Bool = false, progress: ProgressCallback? = nil) async throws -> ExchangeResult {
         try await onOwnThread(progress: progress) { try self.retrieve($0, verifyKnown: verifyKnown) }
@@ -16,21 +16,21 @@ extension Exchange {
     /// Sends the versions that the other side lacks.
     /// - Parameter progress: receives the counts of versions listed, verified and sent.
     /// - Returns: the versions sent, and the problems.
-    /// - Throws: what the function without `async` throws. After a cancellation, versions that were sent stay at the other side.
+    /// - Throws: the errors of the function without `async`. After a cancellation, versions that were sent stay at the other side.
     @discardableResult
     public func send(progress: ProgressCallback? = nil) async throws -> ExchangeResult {
         try await onOwnThread(progress: progress) { try self.send($0) }
     }
 
-    /// Delivers an element whenever the other side may have gained versions that the store lacks: then retrieve. Versions that this store
-    /// sent itself cause no element.
+    /// Delivers an element whenever the other side may have gained versions that the store lacks. Retrieve them then. Versions that this
+    /// store sent itself cause no element.
     /// - Returns: a sequence that ends when the exchange is closed or released.
     /// - Throws: `.unsupported` if the transport cannot report changes (then retrieve from time to time); `.closed`.
     public func news() throws -> Observations<Void> {
         try Observations(ending: ended, together: { _, _ in }) { put in
             guard let observation = try observe({ put(()) }) else {
                 throw StoreError(
-                    .unsupported, "\(transport.description) cannot tell when it gains versions; retrieve from time to time.")
+                    .unsupported, "\(transport.description) cannot report new versions. Retrieve from time to time.")
             }
             return [observation]
         }
@@ -42,7 +42,7 @@ extension Snapshots {
     /// Writes a snapshot of all versions, replacing an older one of this library.
     /// - Parameter progress: receives the count of versions written.
     /// - Returns: the manifest of the snapshot.
-    /// - Throws: what the function without `async` throws. After a cancellation there is no snapshot.
+    /// - Throws: the errors of the function without `async`. After a cancellation there is no snapshot.
     @discardableResult
     public func put(progress: ProgressCallback? = nil) async throws -> SnapshotManifest {
         try await onOwnThread(progress: progress) { try self.put($0) }
@@ -51,7 +51,7 @@ extension Snapshots {
     /// Adds all versions of the snapshot to a store that is empty, holds one version, or a part of this snapshot.
     /// - Parameter progress: receives the counts of chunks read, and of versions verified and added.
     /// - Returns: what was added, and what was not.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func restore(progress: ProgressCallback? = nil) async throws -> RestoredSnapshot {
         try await onOwnThread(progress: progress) { try self.restore($0) }
@@ -63,7 +63,7 @@ extension Snapshots {
     ///   - directory: a path; its last component is created if it is missing.
     ///   - progress: receives the count of versions written.
     /// - Returns: the manifest of the snapshot.
-    /// - Throws: what `put` throws.
+    /// - Throws: the errors of `put`.
     @discardableResult
     public static func write(_ store: Store, to directory: String, progress: ProgressCallback? = nil) async throws -> SnapshotManifest {
         try await onOwnThread(progress: progress) { try Snapshots.write(store, to: directory, $0) }
@@ -76,7 +76,7 @@ extension Snapshots {
     ///   - decode: decompresses values in a snapshot of another implementation.
     ///   - progress: receives the counts of chunks read, and of versions verified and added.
     /// - Returns: what was added, and what was not.
-    /// - Throws: what `restore` throws.
+    /// - Throws: the errors of `restore`.
     @discardableResult
     public static func restore(
         _ store: Store, from directory: String, decode: ForeignDecoder? = nil, progress: ProgressCallback? = nil

@@ -15,7 +15,7 @@ public typealias ProgressCallback = @Sendable (Progress) -> Void
 ///   - progress: receives the progress of the work; nil: not reported.
 ///   - work: called once, on the thread; pass the control to the calls that take one.
 /// - Returns: what `work` returns.
-/// - Throws: what `work` throws, unchanged; `.io` or `.outOfMemory` if no thread can be started.
+/// - Throws: the errors of `work`, unchanged; `.io` or `.outOfMemory` if no thread can be started.
 /// - Complexity: the thread costs some ten microseconds.
 public func onOwnThread<R: Sendable>(
     progress: ProgressCallback? = nil, _ work: @escaping @Sendable (OperationControl) throws -> R

@@ -9,7 +9,7 @@ extension Store {
     ///   - options: how to open it.
     ///   - progress: receives the count of versions read.
     /// - Returns: the open store, which the caller closes.
-    /// - Throws: what `Store.init(path:options:)` throws; `.cancelled` leaves nothing open.
+    /// - Throws: the errors of `Store.init(path:options:)`; `.cancelled` leaves nothing open.
     public static func open(path: String, options: Options = Options(), progress: ProgressCallback? = nil) async throws -> Store {
         try await onOwnThread(progress: progress) { control in
             var options = options
@@ -26,7 +26,7 @@ extension Store {
     ///   - id: its id; nil: the content id, which is computed from its contents.
     ///   - timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil: now.
     /// - Returns: the version.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func makeVersion(
         basedOn predecessor: VersionID?, changes: [Value.Change], metadata: Metadata = Metadata(), id: VersionID? = nil,
@@ -46,7 +46,7 @@ extension Store {
     ///   - relation: how to merge versions without a common ancestor.
     ///   - progress: receives the count of ids compared.
     /// - Returns: the merge version; or, if one is an ancestor of the other, the descendant.
-    /// - Throws: what the function without `async` throws. After a cancellation nothing is stored.
+    /// - Throws: the errors of the function without `async`. After a cancellation nothing is stored.
     @discardableResult
     public func merge(
         _ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any,
@@ -65,7 +65,7 @@ extension Store {
     ///   - metadata: of the new versions.
     ///   - progress: receives the count of heads folded.
     /// - Returns: the resulting version, or nil when it is `into` itself.
-    /// - Throws: what the function without `async` throws. After a cancellation nothing is stored.
+    /// - Throws: the errors of the function without `async`. After a cancellation nothing is stored.
     @discardableResult
     public func mergeHeads(
         into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(),
@@ -79,7 +79,7 @@ extension Store {
     /// Reads every record and every value, and reports damage.
     /// - Parameter progress: receives the count of versions read.
     /// - Returns: the report; damage is in it, not thrown.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     public func verify(progress: ProgressCallback? = nil) async throws -> VerifyReport {
         try await onOwnThread(progress: progress) { try self.verify($0) }
     }
@@ -89,7 +89,7 @@ extension Store {
     ///   - query: what to count, and how to group it.
     ///   - progress: receives the count of versions read.
     /// - Returns: the report.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     public func size(_ query: SizeQuery = SizeQuery(), progress: ProgressCallback? = nil) async throws -> SizeReport {
         try await onOwnThread(progress: progress) { try self.size(query, $0) }
     }
@@ -97,18 +97,18 @@ extension Store {
     /// Compacts small files of the store into large ones.
     /// - Parameter progress: receives the count of bytes written.
     /// - Returns: the report.
-    /// - Throws: what the function without `async` throws. After a cancellation nothing is lost.
+    /// - Throws: the errors of the function without `async`. After a cancellation nothing is lost.
     @discardableResult
     public func compact(progress: ProgressCallback? = nil) async throws -> CompactionReport {
         try await onOwnThread(progress: progress) { try self.compact($0) }
     }
 
-    /// Delivers the versions that enter the history from now on, added by this handle, other handles or other processes. Versions that
-    /// arrive while no task waits are one element.
+    /// Delivers the versions that enter the history from now on, whether this handle, another handle or another process added them.
+    /// Versions that arrive while no task waits are one element.
     ///
     ///     for await added in try store.newVersions() { show(added) }
     ///
-    /// The first element may contain versions that others had added before, and that this handle had not read yet.
+    /// The first element may contain versions that were added earlier elsewhere, and that this handle had not read yet.
     /// - Returns: a sequence that ends when the store is closed or released. It does not keep the store open.
     /// - Throws: `.closed`, `.busy` and `.io`, as `Store.observeAdditions`.
     public func newVersions() throws -> Observations<[VersionID]> {

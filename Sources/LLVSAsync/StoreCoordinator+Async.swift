@@ -8,7 +8,7 @@ extension StoreCoordinator {
     ///   - options: how to open the store, and how the coordinator works.
     ///   - progress: receives the count of versions read.
     /// - Returns: the coordinator, which the caller closes.
-    /// - Throws: what `StoreCoordinator.init(path:options:)` throws; `.cancelled` leaves nothing open.
+    /// - Throws: the errors of `StoreCoordinator.init(path:options:)`; `.cancelled` leaves nothing open.
     public static func open(
         path: String, options: Options = Options(), progress: ProgressCallback? = nil
     ) async throws -> StoreCoordinator {
@@ -28,7 +28,7 @@ extension StoreCoordinator {
     ///   - expected: the version that must be current; if another one is, nothing is stored.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil if there was nothing to save.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func save(
         _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
@@ -42,7 +42,7 @@ extension StoreCoordinator {
     /// Retrieves from, then sends to, each attached exchange in turn; the first failure is thrown after all have run.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange.
-    /// - Throws: the first failure of an exchange; what `exchangeAll` throws.
+    /// - Throws: the first failure of an exchange; the errors of `exchangeAll`.
     @discardableResult
     public func exchange(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
         try await exchangeAll(progress: progress).get()
@@ -51,7 +51,7 @@ extension StoreCoordinator {
     /// The same, but failures, including a cancellation, are returned with the results.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange, and the error that ended it.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     public func exchangeAll(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
         try await onOwnThread(progress: progress) { try self.exchangeAll($0) }
     }
@@ -63,7 +63,7 @@ extension StoreCoordinator {
     ///   - metadata: of the new versions.
     ///   - progress: receives the count of heads folded.
     /// - Returns: whether the current version moved.
-    /// - Throws: what the function without `async` throws. After a cancellation nothing is stored.
+    /// - Throws: the errors of the function without `async`. After a cancellation nothing is stored.
     @discardableResult
     public func merge(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
@@ -79,7 +79,7 @@ extension StoreCoordinator {
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
     /// - Returns: the outcome.
-    /// - Throws: the first failure; what `syncAll` throws.
+    /// - Throws: the first failure; the errors of `syncAll`.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
@@ -95,7 +95,7 @@ extension StoreCoordinator {
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
     /// - Returns: the outcome, with the failures.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     public func syncAll(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
@@ -106,7 +106,7 @@ extension StoreCoordinator {
     /// Restores the snapshot beside an attached exchange into the store.
     /// - Parameter progress: receives the counts of chunks read, and of versions verified and added.
     /// - Returns: how the current version moved; nil if there was no snapshot.
-    /// - Throws: what the function without `async` throws.
+    /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func bootstrapFromSnapshot(progress: ProgressCallback? = nil) async throws -> Move? {
         try await onOwnThread(progress: progress) { try self.bootstrapFromSnapshot($0) }

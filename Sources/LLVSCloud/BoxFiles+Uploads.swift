@@ -108,7 +108,7 @@ extension BoxFiles {
         case 409:
             guard var there = BoxFiles.conflict(response) else { throw BoxFiles.error(response, what) }
             if there.name != name { return .done(.refused(account.taken(upload.name, by: there.name))) }
-            if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder is in its place"))) }
+            if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder has its name"))) }
             // It is this upload's file, by a request whose response was lost.
             guard there.digest == digest else { return .conflict(there.id) }
             there.size = upload.size
@@ -153,7 +153,7 @@ extension BoxFiles {
             if let last = try send(upload, session, partSize, check) { return try settle(upload, digest, last, begin.what).published }
             guard !id.isEmpty else { continue }
             // A session ends when its file is complete: the last response may have been lost.
-            let look = account.request(.get, place.address("2.0/files/\(id)", [("fields", BoxFiles.fields)]), "Looking at \(upload.name)")
+            let look = account.request(.get, place.address("2.0/files/\(id)", [("fields", BoxFiles.fields)]), "Checking \(upload.name)")
             guard let entry = try account.ask(look, check).flatMap(BoxFiles.entry) else { return nil }
             guard entry.digest == digest else { continue }
             names.addFile(upload.name, entry)
@@ -213,7 +213,7 @@ extension BoxFiles {
         while true {
             var page = address.appending("/parts")
             page.query = "?limit=1000&offset=\(listed)"
-            guard let answer = try account.ask(account.request(.get, page, "Looking at an upload"), check) else { return nil }
+            guard let answer = try account.ask(account.request(.get, page, "Checking an upload"), check) else { return nil }
             let entries = answer["entries"]?.elements ?? []
             for part in entries {
                 guard let id = part["part_id"]?.string, let offset = part["offset"]?.count, let size = part["size"]?.count,

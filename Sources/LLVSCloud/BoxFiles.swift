@@ -92,7 +92,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             guard let parent = ids.last ?? nil else { break }
             if let inner = lock.withLock({ known.inner(parent, name) }) { ids.append(inner); continue }
             guard !lock.withLock({ known.isListed(parent) }) else { ids.append(nil); break }
-            guard let items = try items(parent, "Looking for a folder", check) else { ids.append(nil); break }
+            guard let items = try items(parent, "Finding a folder", check) else { ids.append(nil); break }
             lock.withLock { known.list(parent, items) }
             ids.append(lock.withLock { known.inner(parent, name) })
         }
@@ -185,7 +185,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         let page = try account.json(response, request.what)
         let next = page["next_stream_position"]
         guard let next = next?.string ?? next?.count.map(String.init), !next.isEmpty else {
-            throw account.unusable(request.what, "does not say where the events go on")
+            throw account.unusable(request.what, "does not say where the events continue")
         }
         return (page["entries"]?.elements ?? [], next)
     }
@@ -219,7 +219,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
             for isAgain in [false, true] {
                 if isAnew || isAgain { lock.withLock { known.lookAgain() } }
                 guard let id = try folder(directory, check) else { self.names.forget(directory); break }
-                guard let items = try items(id, "Looking for files in \(directory)/", check) else { continue }
+                guard let items = try items(id, "Finding files in \(directory)/", check) else { continue }
                 _ = take(directory, id, items)
                 break
             }

@@ -1,4 +1,4 @@
-/// What one opened exchange knows of folders at Box, and the changes it is waiting for.
+/// The knowledge of one opened exchange about folders at Box, and the changes it is waiting for.
 struct BoxKnowledge {
     /// The position in the account's events; nil before the first request.
     var position: String?

@@ -87,7 +87,7 @@ final class CloudAccount: Sendable {
     func published(_ outcomes: [RemotePublished?]) throws -> [RemotePublished] {
         try outcomes.map { outcome in
             guard let outcome else {
-                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders go away all the time. Exchange again.")
+                throw StoreError(.notFound, "Writing to \(place.description) failed: its folders are removed all the time. Exchange again.")
             }
             return outcome
         }
@@ -113,7 +113,7 @@ final class CloudAccount: Sendable {
     }
     /// The error for a file that is not stored as it was sent.
     func otherBytes(_ what: String) -> StoreError {
-        answered("\(what) failed: the service keeps other bytes than were sent. Try again.")
+        answered("\(what) failed: the service stores other bytes than were sent. Try again.")
     }
     func changesAllTheTime(_ what: String) -> StoreError {
         StoreError(.transport, "\(what) in \(place.description) failed: its folders change all the time. Exchange again.")
@@ -143,13 +143,13 @@ final class CloudAccount: Sendable {
             case .signIn:
                 StoreError(
                     .permission,
-                    "\(what) failed: the service refuses the token, or wants one. Sign in (token_file, tokens, token or credentials)."
+                    "\(what) failed: the service refuses the token, or requires one. Sign in (token_file, tokens, token or credentials)."
                 ).needingUser
             case .tooMany:
                 StoreError(
                     .busy, "\(what) failed: the service has had too many requests of this account or app. Exchange again later.")
             case .mayNot(let advice): StoreError(.permission, "\(what) failed: \(advice)")
-            case .tooLarge: StoreError(.tooLarge, "\(what) failed: the account takes no file of that size.")
+            case .tooLarge: StoreError(.tooLarge, "\(what) failed: the account accepts no file of that size.")
             case .passing: StoreError(.transport, "\(what) failed: the service cannot do it just now. Exchange again later.")
             }
         error.retryAfter = response.retryAfter

@@ -60,7 +60,7 @@ package struct CloudFolder: Sendable {
         if named.starts(with: "//".utf8) {
             named = named.dropFirst(2)
             guard named.first == UInt8(ascii: "/") || named.isEmpty else {
-                throw HTTPAddress.Refusal(why: "no host stands in it; write \(service.scheme):///path")
+                throw HTTPAddress.Refusal(why: "it must not have a host; write \(service.scheme):///path")
             }
         }
         var path: [String] = []
@@ -81,14 +81,14 @@ package struct CloudFolder: Sendable {
                 let value = PercentCoding.decode(pair[1])
             else {
                 let names = known.map { "\($0)=" }.joined(separator: ", ")
-                throw HTTPAddress.Refusal(why: "after its question mark only \(names) and layout= may stand; tokens are options")
+                throw HTTPAddress.Refusal(why: "after its question mark only \(names) and layout= are allowed; tokens are options")
             }
             options[key] = String(decoding: value, as: UTF8.self)
         }
         var usual = service.endpoint
         if let region = options["region"] {
             guard let there = service.regions[region] else {
-                throw HTTPAddress.Refusal(why: "its region is none of \(service.regions.keys.sorted().joined(separator: ", "))")
+                throw HTTPAddress.Refusal(why: "its region is not one of \(service.regions.keys.sorted().joined(separator: ", "))")
             }
             usual = there
         }
@@ -98,7 +98,7 @@ package struct CloudFolder: Sendable {
         if endpoint.path.utf8.last != UInt8(ascii: "/") { endpoint.path += "/" }
         if let space = options["space"] {
             guard service.spaces.contains(space) else {
-                throw HTTPAddress.Refusal(why: "its space is none of \(service.spaces.joined(separator: ", "))")
+                throw HTTPAddress.Refusal(why: "its space is not one of \(service.spaces.joined(separator: ", "))")
             }
         }
         var rate = service.rate

@@ -84,7 +84,7 @@ final class CloudKitAccount: Sendable {
             throw keeper.unusable("holds a key_id, and no private_key in PEM beside it")
         }
         guard place.database == "public" else {
-            throw keeper.unusable("holds the key of a server, which opens the public database alone")
+            throw keeper.unusable("holds the key of a server, which opens only the public database")
         }
         let secret = try Secret(pem)
         key.withLock { $0 = secret }
@@ -115,7 +115,7 @@ final class CloudKitAccount: Sendable {
             guard response.isSuccess else { throw HTTPFailure.error(response, request.what) }
             throw StoreError(
                 .transport,
-                "\(request.what) failed: what answers is not CloudKit. Check the network, which may want somebody to sign in, and the "
+                "\(request.what) failed: the answer is not CloudKit's. Check the network, which may require a sign-in, and the "
                     + "endpoint."
             )
         }
@@ -155,7 +155,7 @@ final class CloudKitAccount: Sendable {
         let response = try client.perform(request, check)
         guard response.isSuccess else { throw HTTPFailure.error(response, "\(doing) in \(place.description)") }
         guard let file = try CloudAnswer(response)?["singleFile"], let receipt = file["receipt"]?.string else {
-            throw unusable(doing, "tells nothing of the asset")
+            throw unusable(doing, "does not describe the asset")
         }
         let texts = ["fileChecksum", "wrappingKey", "referenceChecksum"].compactMap { name in
             file[name]?.string.map { (name, CloudJSON.text($0)) }
@@ -197,7 +197,7 @@ final class CloudKitAccount: Sendable {
             error =
                 StoreError(
                     .permission,
-                    "\(what) failed: CloudKit refuses who asks. Sign in again\(place), which writes web_auth_token into \(keeper.name); "
+                    "\(what) failed: CloudKit refuses the login. Sign in again\(place), which writes web_auth_token into \(keeper.name); "
                         + "with the key of a server, check the key.", path: keeper.path
                 ).needingUser
         case "ACCESS_DENIED":
@@ -205,13 +205,13 @@ final class CloudKitAccount: Sendable {
         case "QUOTA_EXCEEDED":
             error = StoreError(.noSpace, "\(what) failed: the account is full. Make room in it, and exchange again.")
         case "LIMIT_EXCEEDED":
-            error = StoreError(.tooLarge, "\(what) failed: CloudKit takes nothing of that size.")
+            error = StoreError(.tooLarge, "\(what) failed: CloudKit accepts nothing of that size.")
         case "THROTTLED":
             error = StoreError(.busy, "\(what) failed: there were too many requests. Exchange again later.")
         case "TRY_AGAIN_LATER", "ZONE_BUSY", "INTERNAL_ERROR", "CONFLICT", "ATOMIC_ERROR":
             error = StoreError(.transport, "\(what) failed: CloudKit cannot do it just now (\(code)). Exchange again later.")
         case "":
-            error = response.map { HTTPFailure.error($0, what) } ?? unusable(what, "tells of a failure without a code")
+            error = response.map { HTTPFailure.error($0, what) } ?? unusable(what, "reports a failure without a code")
         default:
             let shown = PercentCoding.encode(String(code.prefix(64)))
             error = StoreError(.transport, "\(what) failed: CloudKit answers with \(shown). Check the container and its schema.")
@@ -257,7 +257,7 @@ private struct CloudKitSignature: RequestSignature {
         let text = Array("\(date):\(body):\(address.path)".utf8)
         guard let signature = try Crypto(for: "Signing for CloudKit").sign(text, with: secret) else {
             throw StoreError(
-                .invalidArgument, "The private_key in \(name) is no private key of P-256 in PEM without a passphrase. Correct it.",
+                .invalidArgument, "The private_key in \(name) is not a private key of P-256 in PEM without a passphrase. Correct it.",
                 path: path)
         }
         return [

@@ -220,7 +220,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             guard let act = act(record, files[i].replaces) else {
                 // The next attempt reads the record again.
                 let isForeign = state.withLock { $0.foreign.remove(record.name) != nil }
-                published[i] = isForeign ? .refused(StoreError(.foreignFile, "a record of another kind is in its place")) : .exists
+                published[i] = isForeign ? .refused(StoreError(.foreignFile, "a record of another kind has its name")) : .exists
                 continue
             }
             let made: (members: [(String, CloudJSON)], size: Int)?
@@ -352,7 +352,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
         let found = try modify(operations, "Writing", check)
         for ((i, name, type, _), record) in zip(batch, found) {
             guard record["recordName"]?.string == name else {
-                throw account.unusable("Writing \(name) to \(description)", "tells of another record")
+                throw account.unusable("Writing \(name) to \(description)", "describes another record")
             }
             guard record["serverErrorCode"] != nil else {
                 published[i] = .published
@@ -366,7 +366,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             case "LIMIT_EXCEEDED": published[i] = .refused(StoreError(.tooLarge, "CloudKit holds nothing of that size"))
             case let code:
                 let what = "Writing \(name) to \(description)"
-                let error = account.failure(record, what) ?? account.unusable(what, "says that the record is not there")
+                let error = account.failure(record, what) ?? account.unusable(what, "says that the record is missing")
                 guard account.isOfRecord(record) else { throw error }
                 published[i] = .refused(CloudKitFiles.ofOne(error))
                 if code == "ACCESS_DENIED", type == CloudKitFiles.create { denied = denied ?? error }
@@ -384,7 +384,7 @@ package final class CloudKitFiles: RemoteFiles, @unchecked Sendable {
             answer = try account.ask("records/modify", json, what, check)
         }
         guard let found = answer?["records"]?.elements, found.count == operations.count else {
-            throw account.unusable("\(what) in \(description)", "does not tell of each record")
+            throw account.unusable("\(what) in \(description)", "does not describe each record")
         }
         return found
     }

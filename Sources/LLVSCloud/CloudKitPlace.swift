@@ -58,7 +58,7 @@ package struct CloudKitPlace: Sendable {
                 let value = PercentCoding.decode(pair[1])
             else {
                 throw HTTPAddress.Refusal(
-                    why: "after its question mark only store=, zone=, owner=, endpoint=, rate= and layout= may stand; keys and tokens "
+                    why: "after its question mark only store=, zone=, owner=, endpoint=, rate= and layout= are allowed; keys and tokens "
                         + "are options")
             }
             options[key] = String(decoding: value, as: UTF8.self)
@@ -71,15 +71,15 @@ package struct CloudKitPlace: Sendable {
         if let zone = options["zone"] {
             guard parts[2] != "public" else { throw HTTPAddress.Refusal(why: "the public database has one zone: leave zone= out") }
             guard RemoteName.isComponent(zone), zone.utf8.first != UInt8(ascii: "_") else {
-                throw HTTPAddress.Refusal(why: "its zone is none: letters, digits, dots, - and _ inside, up to 128 of them")
+                throw HTTPAddress.Refusal(why: "its zone is not valid: letters, digits, dots, - and _ inside, up to 128 of them")
             }
         }
         guard (parts[2] == "shared") == (options["owner"] != nil), options["owner"] == nil || options["zone"] != nil else {
             throw HTTPAddress.Refusal(
-                why: "a shared database wants zone=, and owner=, the record name of the person whose zone it is; no other takes it")
+                why: "a shared database needs zone=, and owner=, the record name of the zone's owner; no other database accepts it")
         }
         if let owner = options["owner"], !RemoteName.isComponent(owner) {
-            throw HTTPAddress.Refusal(why: "its owner is none: letters, digits, dots, - and _ inside, up to 128 of them")
+            throw HTTPAddress.Refusal(why: "its owner is not valid: letters, digits, dots, - and _ inside, up to 128 of them")
         }
         var endpoint = try HTTPAddress(options["endpoint"] ?? CloudKitPlace.service)
         guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }

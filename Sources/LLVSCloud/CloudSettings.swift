@@ -28,7 +28,7 @@ extension HTTPClient {
         guard let answer = try CloudAnswer(response) else {
             throw StoreError(
                 .transport,
-                "\(what) failed: what answers is not \(service). Check the network, which may want somebody to sign in, and the endpoint."
+                "\(what) failed: the answer is not from \(service). Check the network, which may require a sign-in, and the endpoint."
             )
         }
         return answer

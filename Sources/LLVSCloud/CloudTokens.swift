@@ -63,7 +63,7 @@ final class CloudTokens: Sendable {
             guard again.refresh != refresh || again.access != tokens.access else { break }
             tokens = again
         }
-        throw mustSignIn("the service takes its refresh_token no more: the consent was taken back, or the token was used elsewhere")
+        throw mustSignIn("the service accepts its refresh_token no more: the consent was withdrawn, or the token was used elsewhere")
     }
 
     /// Requests new tokens. Nil if the service refuses the refresh token.
@@ -81,11 +81,11 @@ final class CloudTokens: Sendable {
         if response.isSuccess {
             guard let access = answer?["access_token"]?.string, !access.isEmpty else {
                 throw StoreError(
-                    .transport, "\(what) failed: \(request.address.shown) answers without one. Check the address, and the network.")
+                    .transport, "\(what) failed: \(request.address.shown) responds without a token. Check the address, and the network.")
             }
             let next = answer?["refresh_token"]?.string
             for text in [access, next ?? ""] where text.utf8.contains(where: { $0 <= 0x20 || $0 >= 0x7F }) {
-                throw StoreError(.transport, "\(what) failed: what \(request.address.shown) gives is none. Check the address.")
+                throw StoreError(.transport, "\(what) failed: the response of \(request.address.shown) is not a token. Check the address.")
             }
             return (access, next)
         }
@@ -102,9 +102,9 @@ final class CloudTokens: Sendable {
     }
 
     private func mustSignIn(_ why: String) -> StoreError {
-        let regions = place.service.regions.isEmpty ? "" : " If that does not help, check the region: accounts in Europe want region=eu."
+        let regions = place.service.regions.isEmpty ? "" : " If that does not help, check the region: accounts in Europe need region=eu."
         return StoreError(
-            .permission, "The token for \(service) in \(keeper.name) serves no more: \(why). Sign in again.\(regions)", path: keeper.path
+            .permission, "The token for \(service) in \(keeper.name) is invalid: \(why). Sign in again.\(regions)", path: keeper.path
         ).needingUser
     }
 
@@ -124,7 +124,7 @@ final class CloudTokens: Sendable {
         }
         if let text = found["token_uri"]?.string {
             do throws(HTTPAddress.Refusal) { tokens.address = try HTTPAddress(text) } catch {
-                throw keeper.unusable("has a token_uri that is none: \(error.why)")
+                throw keeper.unusable("has a token_uri that is not valid: \(error.why)")
             }
             guard tokens.address?.keepsSecrets ?? false else { throw keeper.unusable("has a token_uri that is not encrypted (https)") }
         }

@@ -74,7 +74,7 @@ extension DriveFiles {
         case 404: return nil
         case 409 where upload.isNew && DriveFiles.reason(response) == "fileIdInUse":
             let query = [("fields", "\(DriveFiles.fields),trashed")]
-            let look = request(.get, "drive/v3/files/\(upload.id)", query, "Looking at \(upload.name)")
+            let look = request(.get, "drive/v3/files/\(upload.id)", query, "Checking \(upload.name)")
             guard let there = try account.ask(look, check) else { return nil }
             return try judged(upload, there, what, check)
         default: throw DriveFiles.error(response, what)
@@ -88,7 +88,7 @@ extension DriveFiles {
         guard let entry, entry.id == upload.id, entry.size == upload.size, !isOther else {
             if upload.isNew, entry?.id == upload.id { try? remove([upload.id], upload.name, check) }
             let kept = entry?.size.map(String.init) ?? "no"
-            throw StoreError(.transport, "\(what) failed: the service keeps \(kept) bytes of \(upload.size), or others. Try again.")
+            throw StoreError(.transport, "\(what) failed: the service stores \(kept) bytes of \(upload.size), or others. Try again.")
         }
         names.addFile(upload.name, entry)
         return .published

@@ -87,7 +87,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             let request = request(.get, "drive/v3/files", parameters, doing)
             guard let page = try account.ask(request, check) else { return nil }
             guard page["incompleteSearch"]?.bool != true else {
-                throw account.unusable(request.what, "is not complete, as the service says itself")
+                throw account.unusable(request.what, "is incomplete, according to the service")
             }
             guard let files = page["files"] else { throw account.unusable(request.what, "holds no list") }
             let next = page["nextPageToken"]?.string
@@ -126,9 +126,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         if known.root == nil, components.dropFirst().contains(first) {
             // Otherwise folders of that name at the top could not be distinguished from others.
             let query = "\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)) and \(isFolder) and trashed = false"
-            if let root = try search(query, "Looking for a folder", check)?.first?.parents.first { known.root = root }
+            if let root = try search(query, "Finding a folder", check)?.first?.parents.first { known.root = root }
         }
-        let found = try search("\(folders(components)) and trashed = false", "Looking for a folder", check) ?? []
+        let found = try search("\(folders(components)) and trashed = false", "Finding a folder", check) ?? []
         if known.root == nil, !components.dropFirst().contains(first) { known.root = found.first { $0.name == first }?.parents.first }
         return try chain(components, found, check)
     }
@@ -138,7 +138,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         var found = found
         for made in known.unseen(components, found) {
             let query = [("fields", "\(DriveFiles.fields),trashed")]
-            let there = try account.ask(request(.get, "drive/v3/files/\(made.id)", query, "Looking at a folder"), check)
+            let there = try account.ask(request(.get, "drive/v3/files/\(made.id)", query, "Checking a folder"), check)
             guard let there, there["trashed"]?.bool != true, let entry = DriveFiles.entry(there) else {
                 known.forgetMade(made.id)
                 continue
@@ -302,9 +302,9 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
                 let inside = DriveFiles.any(folders.map { "\(DriveFiles.literal($0)) in parents" })
                 let called = DriveFiles.any(some.map { "name = \(DriveFiles.literal(RemoteName.split($0).name))" })
                 let query = "\(inside) and \(called) and trashed = false"
-                guard let entries = try search(query, "Looking for files in \(directory)/", check) else {
+                guard let entries = try search(query, "Finding files in \(directory)/", check) else {
                     gone += 1
-                    guard gone < 3 else { throw account.changesAllTheTime("Looking for files in \(directory)/") }
+                    guard gone < 3 else { throw account.changesAllTheTime("Finding files in \(directory)/") }
                     forget()
                     folders = try folder(directory, check)
                     continue
@@ -387,7 +387,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
             case (403, "dailyLimitExceeded"?), (403, "quotaExceeded"?): .tooMany
             case (403, let reason?) where rateLimits.contains(reason): .tooMany
             case (403, "accessNotConfigured"?):
-                .mayNot("the app's project has no access to the service. Let whoever made the app give it that.")
+                .mayNot("the app's project has no access to the service. Ask the maker of the app for it.")
             case (403, "insufficientPermissions"?), (403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"?):
                 .mayNot("the token is not for files. Sign in with the scope drive.file, drive.appdata or drive.")
             default: nil

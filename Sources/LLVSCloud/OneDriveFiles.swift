@@ -65,7 +65,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     /// Checks the address of a further page, or of a feed, which the service returns complete.
     private func link(_ text: String, _ what: String) throws -> HTTPAddress {
         guard let address = try? HTTPAddress(text), address.origin == place.endpoint.origin else {
-            throw StoreError(.transport, "\(what) failed: the list goes on at another server. Check the endpoint.")
+            throw StoreError(.transport, "\(what) failed: the list continues at another server. Check the endpoint.")
         }
         return address
     }
@@ -117,7 +117,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     }
 
     private func requirePlace(_ check: Check) throws {
-        guard try account.ask(account.request(.get, address(place.path), "Looking at a folder"), check) == nil else { return }
+        guard try account.ask(account.request(.get, address(place.path), "Checking a folder"), check) == nil else { return }
         throw account.missing()
     }
 
@@ -128,7 +128,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         var way: [String] = []
         let components = place.way(to: directory)
         for depth in 0...components.count {
-            let look = account.request(.get, address(Array(components[..<depth]), "", [("$select", "id")]), "Looking at a folder")
+            let look = account.request(.get, address(Array(components[..<depth]), "", [("$select", "id")]), "Checking a folder")
             guard let id = try account.ask(look, check)?["id"]?.string else { return nil }
             way.append(id)
         }
@@ -259,11 +259,11 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
         case 404: return nil
         case 409:
             // The existing file may have a name that differs in case: another file, which is neither read nor overwritten.
-            let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+            let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Checking \(upload.name)")
             guard let entry = try account.ask(look, check).flatMap(OneDriveFiles.entry) else { return nil }
             if entry.name != RemoteName.split(upload.name).name { return .refused(account.taken(upload.name, by: entry.name)) }
             return entry.isFolder
-                ? .refused(StoreError(.foreignFile, "a folder is in its place"))
+                ? .refused(StoreError(.foreignFile, "a folder has its name"))
                 : try isSame(upload, entry, check) ? .published : .exists
         default: throw OneDriveFiles.error(response, what)
         }
@@ -322,7 +322,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     /// Returns whether the file made by a session is found at its path. A session needs no token, so it also continues in the drive of an
     /// account used before, or in a folder that was moved away.
     private func isAtItsPlace(_ upload: CloudUpload, _ response: HTTPResponse, _ check: Check) throws -> Bool {
-        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Checking \(upload.name)")
         let there = try account.ask(look, check).flatMap(OneDriveFiles.entry)
         return try there?.id == CloudAnswer(response).flatMap(OneDriveFiles.entry)?.id && there?.size == upload.size
     }
@@ -375,7 +375,7 @@ package final class OneDriveFiles: RemoteFiles, @unchecked Sendable {
     private func lost(_ upload: CloudUpload, _ check: Check) throws -> HTTPResponse? {
         // For a replaced file, old and new cannot be distinguished.
         guard upload.isNew else { return nil }
-        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Looking at \(upload.name)")
+        let look = account.request(.get, address(of: upload.name, "", [("$select", OneDriveFiles.fields)]), "Checking \(upload.name)")
         let response = try client.perform(look, check)
         guard response.isSuccess, let entry = try CloudAnswer(response).flatMap(OneDriveFiles.entry) else { return nil }
         return try isSame(upload, entry, check) ? response : nil

@@ -241,7 +241,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private func settle(
         _ upload: CloudUpload, _ digest: String, _ response: HTTPResponse, _ what: String, _ check: Check
     ) throws -> RemotePublished? {
-        if PCloudFiles.result(response) == 2004 { return .refused(StoreError(.foreignFile, "a folder is in its place")) }
+        if PCloudFiles.result(response) == 2004 { return .refused(StoreError(.foreignFile, "a folder has its name")) }
         guard let answer = try answer(response, what) else { return nil }
         let found = answer["metadata"], kept = answer["checksums"]?.elements.first
         let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
@@ -257,14 +257,14 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         // The name was taken, and the service chose another, so the copy is removed.
         try remove(entry, upload.name, check)
         guard let there = try sha1(of: upload.name, check) else {
-            let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Looking at \(upload.name)")
-            return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder is in its place"))
+            let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Checking \(upload.name)")
+            return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder has its name"))
         }
         // It is this upload's file, by a request whose response was lost.
         return there == digest ? .published : .exists
     }
     private func sha1(of name: String, _ check: Check) throws -> String? {
-        try ask(request("checksumfile", [("path", path(name))], "Looking at \(name)"), check).map { $0["sha1"]?.string ?? "" }
+        try ask(request("checksumfile", [("path", path(name))], "Checking \(name)"), check).map { $0["sha1"]?.string ?? "" }
     }
 
     // MARK: Large files
@@ -273,7 +273,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     private func putLarge(_ upload: CloudUpload, _ digest: String, _ check: Check) throws -> RemotePublished? {
         let (directory, name) = RemoteName.split(upload.name), doing = "Writing \(upload.name)"
         // A session is saved into a folder by its id.
-        let look = request("listfolder", [("path", path(directory)), ("nofiles", "1")], "Looking at a folder")
+        let look = request("listfolder", [("path", path(directory)), ("nofiles", "1")], "Checking a folder")
         guard let folder = try ask(look, check)?["metadata"]?["folderid"]?.count else { return nil }
         var kept = upload.session?.kept.flatMap { Int($0) }
         for _ in 0..<3 {
@@ -323,7 +323,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             }
             asksFirst = false
             // Asks how many bytes were received.
-            let ask = request("upload_info", session, "Looking at an upload"), response = try client.perform(ask, check)
+            let ask = request("upload_info", session, "Checking an upload"), response = try client.perform(ask, check)
             if PCloudFiles.result(response) == PCloudFiles.noSession { return false }
             let info = try answer(response, ask.what)
             guard let there = info?["size"]?.count else { throw account.unusable(ask.what, "has no size") }
@@ -360,7 +360,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
     }
 
     private func requirePlace(_ check: Check) throws {
-        let look = request("listfolder", [("path", path("")), ("nofiles", "1")], "Looking at a folder")
+        let look = request("listfolder", [("path", path("")), ("nofiles", "1")], "Checking a folder")
         guard try ask(look, check) == nil else { return }
         throw account.missing()
     }
@@ -407,7 +407,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         guard response.status == 200, let result = result(response) else { return CloudAccount.failure(response, what, nil) }
         switch result {
         case 1000, 2000, 2094:
-            let advice = "the service refuses the token, or wants one. Sign in, and check the region: accounts in Europe want region=eu."
+            let advice = "the service refuses the token, or needs one. Sign in, and check the region: accounts in Europe need region=eu."
             return CloudAccount.failure(response, what, .mayNot(advice))
         case 2003:
             return CloudAccount.failure(response, what, .mayNot("the token may not do this. Sign in with an app that may write."))

@@ -18,16 +18,16 @@ package struct TokenFile: TokenKeeper {
 
     package func read() throws -> CloudAnswer {
         guard let bytes = try FolderFiles.read(DirectoryEntry(place), limit: TokenFile.largest) else {
-            throw StoreError(.notFound, "\(title) is not there. Sign in, or check the path.", path: place)
+            throw StoreError(.notFound, "\(title) does not exist. Sign in, or check the path.", path: place)
         }
-        guard let found = try CloudAnswer(bytes), found.isObject else { throw unusable("is no JSON object") }
+        guard let found = try CloudAnswer(bytes), found.isObject else { throw unusable("is not a JSON object") }
         return found
     }
 
     /// Returns after the file is on disk, readable only by its owner.
     package func keep(_ json: [UInt8]) throws {
         let entry = DirectoryEntry(place)
-        try posix("Keeping the new token in", place) { () throws(Errno) in
+        try posix("Storing the new token in", place) { () throws(Errno) in
             let part = entry.folder.place("\(entry.name).\(try RandomName.random().hex).part")
             do throws(Errno) {
                 let file = try OpenFile(part, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
@@ -55,7 +55,7 @@ package struct TokenFile: TokenKeeper {
         let entry = DirectoryEntry(place + ".lock"), begun = Clock.steady()
         guard TokenFile.holders.withLock({ $0[place] }) != Holder() else {
             throw StoreError(
-                .busy, "\(title) is being renewed by the call that this one is made from, say by a callback. Let that end before.",
+                .busy, "\(title) is being renewed by the call that made this one, for example in a callback. Let that end first.",
                 path: place)
         }
         while true {
@@ -99,7 +99,7 @@ package struct TokenFile: TokenKeeper {
                 continue
             }
             guard isTrusted(found, entry) else {
-                try posix("Removing the file of another user (number \(found.owner)), who could hold it for ever,", entry.path) {
+                try posix("Removing the file of another user (number \(found.owner)), who could hold it forever,", entry.path) {
                     () throws(Errno) in
                     do throws(Errno) {
                         if FileIdentity(try entry.status()) == FileIdentity(found) { try entry.unlink() }

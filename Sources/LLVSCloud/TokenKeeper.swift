@@ -60,16 +60,16 @@ package struct HostTokenKeeper: TokenKeeper {
     package let host: HostTokens
     package init(host: HostTokens) { self.host = host }
     package var name: String { "the app's own store of tokens" }
-    package var title: String { "What the callback for tokens gave" }
+    package var title: String { "The result of the callback for tokens" }
     package var path: String? { nil }
 
     package func read() throws -> CloudAnswer {
         let bytes = try host.read()
         guard !bytes.isEmpty else {
-            throw StoreError(.notFound, "The callback for tokens gave none. Sign in.")
+            throw StoreError(.notFound, "The callback for tokens returned none. Sign in.")
         }
         guard bytes.count <= TokenFile.largest, let found = try CloudAnswer(bytes), found.isObject else {
-            throw unusable("is no JSON object of at most \(TokenFile.largest >> 10) KiB")
+            throw unusable("is not a JSON object of at most \(TokenFile.largest >> 10) KiB")
         }
         return found
     }

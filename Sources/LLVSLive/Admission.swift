@@ -3,7 +3,7 @@
 struct Admission {
     /// The source of a connection.
     struct Source: Equatable {
-        /// What is counted together: an address, or the first 64 bits of an IPv6 address; empty for a Unix socket.
+        /// The unit that is counted: an address, or the first 64 bits of an IPv6 address; empty for a Unix socket.
         let key: String
         /// Whether a device was let in from this address before.
         let isKnown: Bool

@@ -46,7 +46,7 @@ struct DigitComparison {
             let text = String(digest.first8 % 1_000_000)
             digits = String(repeating: "0", count: 6 - text.utf8.count) + text
             return isInitiator ? nil : .nonce(nonce)
-        default: throw LiveFault(.frame, "a comparison of digits does not go so")
+        default: throw LiveFault(.frame, "a comparison of digits has other frames")
         }
     }
 }

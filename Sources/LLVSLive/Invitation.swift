@@ -25,7 +25,7 @@ public struct Invitation: Sendable {
         guard var bytes = Invitation.bytes(text) else {
             throw StoreError(
                 .invalidArgument,
-                "The code of an invitation has \(Invitation.digitCount) digits and letters, U not among them. Give it as it was made.")
+                "The code of an invitation has \(Invitation.digitCount) digits and letters, but no U. Give it as it was made.")
         }
         defer { Secret.wipe(&bytes) }
         let crypto = try Crypto(for: LiveLink.purpose), secret = try Secret(bytes)

@@ -215,7 +215,7 @@ enum LiveFrame: Equatable {
     private static func read(_ bytes: UnsafeRawBufferPointer) throws -> LiveFrame {
         var reader = ByteReader(bytes)
         guard let type = reader.integer(UInt8.self) else { throw LiveFault(.frame, "a frame is empty") }
-        let short = LiveFault(.frame, "a frame of type \(type) is not as one is")
+        let short = LiveFault(.frame, "a frame of type \(type) has another form")
         func word() throws -> UInt64 { try reader.integer(UInt64.self) ?? { throw short }() }
         func half() throws -> UInt32 { try reader.integer(UInt32.self) ?? { throw short }() }
         func quarter() throws -> UInt16 { try reader.integer(UInt16.self) ?? { throw short }() }
@@ -302,7 +302,7 @@ enum LiveFrame: Equatable {
         case 7:
             frame = .want(sha256: try take(32), offset: try word(), length: try half())
             if case .want(_, _, let length) = frame, length > wantLimit {
-                throw LiveFault(.bound, "\(length) bytes of a value are asked for")
+                throw LiveFault(.bound, "\(length) bytes of a value are requested")
             }
         case 8: frame = .blob(sha256: try take(32), offset: try word(), bytes: try take(reader.remaining))
         case 9: frame = .news(try ids(newsLimit))

@@ -8,7 +8,7 @@ enum LiveSocket {
         /// Parses `host:port`, `[host]:port`, or `unix:` and a path.
         init(_ text: String) throws {
             let wrong = StoreError(
-                .invalidArgument, "\"\(text)\" is no address of a peer. Give \"host:port\", \"[host]:port\" or \"unix:/path\".")
+                .invalidArgument, "\"\(text)\" is not an address of a peer. Give \"host:port\", \"[host]:port\" or \"unix:/path\".")
             guard !text.utf8.contains(0) else { throw wrong }
             if text.utf8.starts(with: "unix:".utf8) {
                 let path = String(text.dropFirst(5))
@@ -248,7 +248,7 @@ enum LiveSocket {
                 "failed: the other side reset the connection while it was made (\(error)). It was ending, or has had too many tries from "
                     + "here that failed. Connect again in a minute"
             } else {
-                "failed: \(error). See that it listens there"
+                "failed: \(error). Check that it listens there"
             }
         return StoreError(.transport, "\(doing) \(why).")
     }
@@ -283,7 +283,7 @@ enum LiveSocket {
             defer { if let found { freeaddrinfo(found) } }
             guard result == 0 else {
                 let why = gai_strerror(result).map { String(cString: $0) } ?? "unknown"
-                throw StoreError(.transport, "\(doing) \(text) failed: its host is not known (\(why)). Look at the name.")
+                throw StoreError(.transport, "\(doing) \(text) failed: its host is not known (\(why)). Check the name.")
             }
             var last: any Error = Errno(ENOENT), next = found, count = 0
             while let one = next { (next, count) = (one.pointee.ai_next, count + 1) }

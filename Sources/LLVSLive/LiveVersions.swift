@@ -10,7 +10,8 @@ struct VersionSource {
 
     /// Whether the other side reads values that are differences.
     var hasDifferences = false
-    /// What the other side counts for these, from the frames that were sent to it. It has at least as many, so it allows as much.
+    /// The account of values that are differences, from the frames that were sent. The other side counts at least as many bytes, so it
+    /// allows as much.
     let account: SourceAccount
 
     static let payloadLimit = 32 << 20
@@ -209,7 +210,7 @@ struct VersionSink {
         let next: (start: Int, size: Int)? = try row.withUnsafeBytes { bytes in
             var reader = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[at...]))
             guard let size = reader.varint() else {
-                if reader.remaining >= 10 { throw LiveFault(.frame, "the size of a version is none") }
+                if reader.remaining >= 10 { throw LiveFault(.frame, "the size of a version is not valid") }
                 return nil
             }
             guard size <= UInt64(VersionSource.payloadLimit) else { throw LiveFault(.bound, "a version has \(size) bytes") }
@@ -275,7 +276,7 @@ struct VersionSink {
                 guard account.spend(differences: UInt64(clamping: difference.baseSize)) else { throw OverBudget() }
                 try base(of: difference, id).withUnsafeBytes(body)
             } value: { [blobs] reference in
-                guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it is another than it says") }
+                guard let value = try blobs.take(reference) else { throw PackFault.damaged("a large value of it does not match it") }
                 return value
             }
         } catch is OverBudget {
@@ -285,8 +286,8 @@ struct VersionSink {
             PeerKnowledge.of(store).readsNoDifferences()
             var error = unreadable.error
             error.message =
-                "The version \(id) was not taken: a value of it is a difference from one that cannot be read here. Connect again: "
-                + "then it comes whole. \(error.message)"
+                "The version \(id) was not stored: a value of it is a difference from one that cannot be read here. Connect again: "
+                + "then it arrives whole. \(error.message)"
             return try refuse(id, error)
         }
         do {
@@ -300,7 +301,7 @@ struct VersionSink {
         batchSize += payload.count + Int(clamping: differences)
     }
 
-    /// Whether a version is present, and not to be compared or repaired: its values need not be made.
+    /// Returns whether a version is present and need not be compared or repaired: then its values need not be made.
     private func isWholeHere(_ id: VersionID) throws -> Bool {
         // If the id is not computed, that of the other side may be another version.
         guard id.hasContentForm, store.records.knownDamage.isEmpty else { return false }
@@ -309,7 +310,7 @@ struct VersionSink {
 
     /// The values that are differences, and their bases, take more than the account allows.
     private struct OverBudget: Error {}
-    /// Keeps the versions before it, and has the next link bring whole values, so that another make gets on as well.
+    /// Stores the versions before it, and lets the next link request whole values, so that another implementation makes progress as well.
     private mutating func overBudget(_ id: VersionID) -> LiveFault {
         PeerKnowledge.of(store).readsNoDifferences()
         (kept, keptSize) = (batch.count, batchSize)
@@ -317,7 +318,7 @@ struct VersionSink {
             .bound, "values that are differences take far more bytes than came; the next connection brings whole values", version: id)
     }
 
-    /// The base of a difference is not here, or damaged.
+    /// The base of a difference is missing, or damaged.
     private struct UnreadableBase: Error { let error: StoreError }
 
     /// Returns the base of a difference, from the batch or the store.
@@ -334,7 +335,7 @@ struct VersionSink {
         guard let found else {
             throw UnreadableBase(
                 error: StoreError(
-                    .missingPredecessor, "The version \(difference.base) is not here.", versionID: difference.base.description))
+                    .missingPredecessor, "The version \(difference.base) is not in the store.", versionID: difference.base.description))
         }
         return found
     }
@@ -344,13 +345,13 @@ struct VersionSink {
     mutating func take(blob sha256: [UInt8], _ offset: UInt64, _ bytes: [UInt8]) throws -> Bool {
         guard var asked = waiting, let reference = asked.reference, reference.sha256 == sha256, offset == asked.offset,
             UInt64(bytes.count) <= asked.asked - asked.offset
-        else { throw LiveFault(.frame, "a piece of a value came that was not asked for") }
+        else { throw LiveFault(.frame, "a piece of a value came that was not requested") }
         if bytes.isEmpty, reference.size > 0 {
             try refuse(
                 asked.id,
                 StoreError(
                     .damaged,
-                    "The version \(asked.id) was not taken: a large value of it cannot be read on the other side. "
+                    "The version \(asked.id) was not stored: a large value of it cannot be read on the other side. "
                         + "Repair that store.", versionID: asked.id.description))
             waiting = nil
             blobs.removeAll()
@@ -386,7 +387,7 @@ struct VersionSink {
     private mutating func refuse(_ id: VersionID, _ error: StoreError) throws {
         refused += 1
         if problems.count < VersionSink.problemsLimit { problems.append(ExchangeProblem(name: id.description, error: error)) }
-        guard refused <= VersionSink.refusedLimit else { throw LiveFault(.pending, "\(refused) versions lack what they build on") }
+        guard refused <= VersionSink.refusedLimit else { throw LiveFault(.pending, "\(refused) versions lack their predecessors") }
     }
 
     /// Stores the decoded versions as one batch.

@@ -115,7 +115,7 @@ public enum Nearby {
             guard client != nil else {
                 let why = Finder.text(avahi.strerror(error)) ?? "unknown"
                 shut()
-                let hint = error == Finder.noDaemon ? "Start avahi-daemon, or give addresses." : "Look at avahi-daemon's log."
+                let hint = error == Finder.noDaemon ? "Start avahi-daemon, or give addresses." : "Check avahi-daemon's log."
                 throw StoreError(.unsupported, "Reaching the daemon of Avahi failed: \(why). \(hint)")
             }
             let browser = avahi.service_browser_new(

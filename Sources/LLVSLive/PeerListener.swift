@@ -145,7 +145,7 @@ public final class PeerListener: @unchecked Sendable {
         try check(pairing)
         try lock.withLock {
             if let compared, compared.until > Clock.steady() {
-                throw StoreError(.busy, "Another device is waited for already, whose digits are compared. Wait until it has come.")
+                throw StoreError(.busy, "A comparison of digits with another device is pending already. Wait until it has ended.")
             }
             compared = (pairing, Clock.steady() + seconds)
         }

@@ -86,7 +86,7 @@ extension PeerSession {
             guard sending.wants.count < 64 else { throw LiveFault(.bound, "it asks for many values at once") }
             sending.wants.append((sha256, offset, offset.addingReportingOverflow(UInt64(length)).partialValue))
             guard sending.wants.last.map({ $0.end >= offset }) ?? false else {
-                throw LiveFault(.frame, "a value is asked for behind its end")
+                throw LiveFault(.frame, "a value is requested beyond its end")
             }
         case .ack(_, let ordinal):
             guard ordinal <= sending.mark else { throw LiveFault(.frame, "something is acknowledged that was not sent") }
@@ -104,7 +104,7 @@ extension PeerSession {
             if saidGoodbye { status.phase = .ended }
         case .news(let ids):
             guard hello.features & LiveFrame.asks != 0 else { break }
-            guard receiving.news == nil else { throw LiveFault(.frame, "NEWS came before the last of it was answered") }
+            guard receiving.news == nil else { throw LiveFault(.frame, "NEWS came before the last one was answered") }
             receiving.news = (ids, Clock.steady())
             try answerNews()
         case .ask(let ids): try send(asked: ids)
@@ -118,14 +118,14 @@ extension PeerSession {
         case .key where text == renewed:
             StoreError(
                 .wrongKey,
-                "The other side ended the connection, as the keys were renewed since it was made. What had come before is kept. Connect "
+                "The other side ended the connection, as the keys were renewed since it was made. What came before remains. Connect "
                     + "again: members get in.")
         case .key where text == outside:
             StoreError(
                 .wrongKey,
-                "The other side says that this one is not at the other end of the connection that carries the link: somebody between "
-                    + "the two holds two connections, or only one side gave what is outside. Nothing was exchanged. Connect to the host "
-                    + "itself, and give it on both sides.")
+                "The other side says that this one is not at the other end of the connection that carries the link: a device between "
+                    + "the two holds two connections, or only one side gave the outer secret. Nothing was exchanged. Connect to the host "
+                    + "itself, and give the secret on both sides.")
         case .key:
             StoreError(
                 .wrongKey,
@@ -133,10 +133,10 @@ extension PeerSession {
         case .store:
             StoreError(
                 .transport,
-                "The other side ended the connection: \(text). What had been stored before is kept. See what its store lacks, then connect "
+                "The other side ended the connection: \(text). What was stored before remains. Check what its store lacks, then connect "
                     + "again.")
         default:
-            StoreError(.damaged, "The other side ended the connection (\(code)): \(text). What had been stored before is kept.")
+            StoreError(.damaged, "The other side ended the connection (\(code)): \(text). What was stored before remains.")
         }
     }
 
@@ -159,7 +159,7 @@ extension PeerSession {
         case .hello(let theirs)
         where comparison.digits != nil && comparison.hello == nil && (options.pairing != nil || comparison.pairing != nil):
             comparison.hello = theirs
-        default: throw LiveFault(.frame, "a comparison of digits does not go so")
+        default: throw LiveFault(.frame, "a comparison of digits has other frames")
         }
         self.comparison = comparison
         try finishComparison()
@@ -207,7 +207,7 @@ extension PeerSession {
             return try send(behind: Int(clamping: theirs.since.ordinal - 1), to: theirs)
         }
         guard mayNegotiate else {
-            throw LiveFault(.bound, "it finds out anew what is lacking again and again")
+            throw LiveFault(.bound, "it asks again and again which versions are lacking")
         }
         var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)
         let have = try negotiation.have()

@@ -47,14 +47,14 @@ extension PeerSession {
         urgent.append(bytes)
         // Include the overhead of an array, since most frames are short.
         urgentSize += bytes.count + 48
-        guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it asks, and does not take the answers") }
+        guard urgentSize <= PeerSession.urgentLimit else { throw LiveFault(.bound, "it sends requests, and does not read the responses") }
     }
 
     /// Called when the link is open and the other side is known.
     func opened() throws {
         status.key = link.theirKey
         guard options.onlyFor.isEmpty || Crypto.equal(options.onlyFor, link.theirKey) else {
-            throw StoreError(.cutShort, "The invitation is another device's by now, which was cut when it used it. Make a new one.")
+            throw StoreError(.cutShort, "Another device used the invitation, and was cut off. Make a new one.")
         }
         // A device that is given the pairing is new.
         let gives = options.pairing != nil && (options.invitation != nil || options.comparesDigits)
@@ -274,7 +274,7 @@ extension PeerSession {
     /// Sends the announced versions that the other side requests.
     func send(asked ids: [VersionID]) throws {
         guard let news = sending.news, Set(ids).isSubset(of: news.ids) else {
-            throw LiveFault(.frame, "it asks for versions that it was not told of")
+            throw LiveFault(.frame, "it requests versions that were not announced")
         }
         let wanted = Set(ids)
         sending.news = nil
@@ -296,7 +296,7 @@ extension PeerSession {
         if end == store.rowCount { receiving.fromThem = [] }
     }
 
-    /// Tells the other side that what it sent counts as present there, so that a later link begins after it.
+    /// Reports to the other side that what it sent counts as present there, so that a later link begins after it.
     func markReceived() {
         guard sending.isOn, !saidGoodbye, sending.news == nil else { return }
         let end = store.settledRows(from: sending.rows)

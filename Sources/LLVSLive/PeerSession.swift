@@ -159,7 +159,7 @@ public final class PeerSession: @unchecked Sendable {
         var options = options
         if let members = options.members {
             guard options.invitation == nil, !options.comparesDigits, options.pairing == nil else {
-                throw StoreError(.invalidArgument, "A pairing follows from an encrypted place, and another way is given. Give one of them.")
+                throw StoreError(.invalidArgument, "The pairing of an encrypted place is given, and another way. Give one of them.")
             }
             options.pairing = try members.current()
         }
@@ -211,7 +211,7 @@ public final class PeerSession: @unchecked Sendable {
         guard isWithin else { return }
         throw StoreError(
             .busy,
-            "A connection cannot be used from within an observer of the store that hears of what it brought. Do it on another thread.")
+            "A connection cannot be used from within an observer of the store that hears of what it received. Do it on another thread.")
     }
 
     /// Whether this thread is within a call of the session: an observer of the store is being notified of versions that the session stored.
@@ -276,30 +276,30 @@ public final class PeerSession: @unchecked Sendable {
         if hasCome, options.invitation != nil, options.pairing == nil, status.pairing == nil {
             return StoreError(
                 .cutShort,
-                "The other side ended the connection before it gave the pairing\(how): it was cut, or the invitation is another device's "
-                    + "by now. Nothing was exchanged. Connect again; if that does not help, ask for a new invitation there.")
+                "The other side ended the connection before it gave the pairing\(how): it was cut, or another device used the "
+                    + "invitation. Nothing was exchanged. Connect again; if that does not help, ask for a new invitation there.")
         }
         guard options.isInitiator, !hasCome else {
             return StoreError(
-                .cutShort, "The connection was cut\(how). What had come is kept; connect again, and the exchange goes on from there.")
+                .cutShort, "The connection was cut\(how). What came remains; connect again, and the exchange continues from there.")
         }
         guard cut == nil else {
             return StoreError(
                 .cutShort,
-                "The other side let nobody in\(how): it was ending, or has had too many tries from here that failed. Nothing was "
-                    + "exchanged. Connect again in a minute; if that does not help, pair the two anew.")
+                "The other side let no device in\(how): it was ending, or saw too many failed attempts from here. Nothing was "
+                    + "exchanged. Connect again in a minute; if that does not help, pair the two again.")
         }
         let why =
             if options.invitation != nil {
                 "does not know the invitation: it was used, is too old, or has another code. Nothing was exchanged. "
                     + "Ask for a new one there"
             } else if options.comparesDigits {
-                "compares digits with nobody now. Nothing was exchanged. Have that asked for there, then connect again"
+                "does not compare digits now. Nothing was exchanged. Begin a comparison there, then connect again"
             } else if options.members != nil {
                 "has other keys of the encrypted place, or offers its store no more. Nothing was exchanged. Exchange with the place on "
                     + "both, then connect again"
             } else {
-                "does not know this pairing, or offers its store no more. Nothing was exchanged. Offer it there, or pair the two anew"
+                "does not know this pairing, or offers its store no more. Nothing was exchanged. Offer it there, or pair the two again"
             }
         return StoreError(.wrongKey, "The other side \(why).")
     }
@@ -356,7 +356,7 @@ public final class PeerSession: @unchecked Sendable {
     static let idleLimit = 1_200.0
     /// The seconds within which the other side must identify itself.
     static let patience = 10.0
-    static let stranger = StoreError(.cutShort, "The other side did not say within 10 seconds who it is. Connect again.")
+    static let stranger = StoreError(.cutShort, "The other side did not identify itself within 10 seconds. Connect again.")
 
     /// Informs the session of the time. Pings a silent side, and ends the session if it does not answer.
     /// - Parameter seconds: the time by a monotonic clock.
@@ -376,7 +376,7 @@ public final class PeerSession: @unchecked Sendable {
             let silent = seconds - (heardAt ?? seconds)
             if !link.isOpen, seconds - began > PeerSession.patience { throw PeerSession.stranger }
             if comparison != nil, seconds - began > DigitComparison.patience {
-                throw StoreError(.cutShort, "Nobody said within 10 minutes that the digits are the same. Pair the two again.")
+                throw StoreError(.cutShort, "The digits were not confirmed within 10 minutes. Pair the two again.")
             }
             if silent > 90 { throw StoreError(.cutShort, "The other side has been silent for 90 seconds. Connect again.") }
             if silent > 30, link.isOpen, !hasPinged {
@@ -441,7 +441,7 @@ public final class PeerSession: @unchecked Sendable {
 
     /// Returns the error for the program, and the frame that reports it to the other side.
     private static func told(_ error: any Error) -> (StoreError, LiveFrame?) {
-        let store = LiveFrame.error(LiveFault.Code.store.rawValue, "the store could not go on")
+        let store = LiveFrame.error(LiveFault.Code.store.rawValue, "the store failed")
         switch error {
         case let fault as LiveFault:
             let code: StoreError.Code =
@@ -453,7 +453,7 @@ public final class PeerSession: @unchecked Sendable {
                 }
             return (
                 StoreError(
-                    code, "The connection was ended, since the other side broke a rule: \(fault.why). What had been stored before is kept.",
+                    code, "The connection was ended, since the other side broke a rule: \(fault.why). What was stored before remains.",
                     versionID: fault.version?.description), .error(fault.code.rawValue, fault.why)
             )
         case let many as Negotiation.TooManyHeads:
@@ -461,7 +461,7 @@ public final class PeerSession: @unchecked Sendable {
             return (
                 StoreError(
                     .tooLarge,
-                    "This store has \(count) heads, and a device that has not met it lately is told of \(limit) at most. "
+                    "This store has \(count) heads, of which it announces at most \(limit) to a device with no recent link to it. "
                         + "Merge some of them; then connect again."),
                 .error(LiveFault.Code.bound.rawValue, "it has \(count) heads, which have to be merged there first")
             )
@@ -469,15 +469,15 @@ public final class PeerSession: @unchecked Sendable {
             return (
                 StoreError(
                     .wrongKey,
-                    "The other side has another pairing, or somebody changed what it sent. What had come before is kept. Pair the two."),
+                    "The other side has another pairing, or its bytes were changed on the way. What came before remains. Pair the two."),
                 nil
             )
         case is MemberPairing.Renewed:
             return (
                 StoreError(
                     .wrongKey,
-                    "The keys of the encrypted place were renewed since this connection was made, as when a member is removed. What had "
-                        + "come before is kept. Connect again: members get in."), .error(LiveFault.Code.key.rawValue, renewed)
+                    "The keys of the encrypted place were renewed since this connection was made, as when a member is removed. What "
+                        + "came before remains. Connect again: members get in."), .error(LiveFault.Code.key.rawValue, renewed)
             )
         case is Declined:
             return (
@@ -490,7 +490,7 @@ public final class PeerSession: @unchecked Sendable {
         case is LiveLink.Altered:
             return (
                 StoreError(
-                    .damaged, "Something between the two changed what the other side sent. What had come before is kept. Connect again."),
+                    .damaged, "Something between the two changed what the other side sent. What came before remains. Connect again."),
                 nil
             )
         // Closing the store is no error.

@@ -8,7 +8,7 @@ struct VersionRange: Equatable {
         case sum(count: Int, fingerprint: [UInt64])
         /// The hashes of all versions. Asks which of them the other side has.
         case list([UInt64])
-        /// Which of the listed versions are present.
+        /// The hashes of the listed versions that are present.
         case here([UInt64])
         /// The range is not compared any further.
         case unknown
@@ -35,8 +35,8 @@ struct VersionRange: Equatable {
     }
 }
 
-/// Finds out what two sides lack of each other's if a list would be too long: they compare sums over ranges, and divide ranges that
-/// differ. Reads the other side's ranges, and returns the answers.
+/// Determines which versions each of two sides lacks, if a list of all would be too long. The sides compare sums over ranges, and divide
+/// ranges that differ. Reads the other side's ranges, and returns the answers.
 struct RangeReconciliation {
     /// The number of parts into which a range is divided.
     private static let ways = 16
@@ -47,7 +47,7 @@ struct RangeReconciliation {
     private static let listsSize = 128 << 10
 
     private enum Lot: UInt8 { case open, there, lacking }
-    /// In order.
+    /// The versions, in order.
     private let versions: [OrderKey]
     private var lots: [Lot]
     private let hash: (VersionID) throws -> UInt64

@@ -93,7 +93,7 @@ extension Exchange {
                 throw StoreError(.invalidArgument, "Both a token_file and a callback for tokens are given. Give one of them.")
             }
             guard !tokenFile.isEmpty, !tokenFile.utf8.contains(0) else {
-                throw StoreError(.invalidArgument, "Who opened the exchange gave a token_file that is no path. Give one.")
+                throw StoreError(.invalidArgument, "The token_file that was given is not a path. Give a path.")
             }
         }
     }

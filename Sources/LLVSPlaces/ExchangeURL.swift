@@ -10,7 +10,7 @@ package enum ExchangeURL {
         case cloudKit(CloudKitPlace)
     }
 
-    /// - Throws: `.invalidArgument` for what is no URL of its scheme, `.unsupported` for an unknown scheme.
+    /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme.
     package static func transport(
         _ url: String, _ settings: Exchange.URLOptions, apartFrom store: String? = nil
     ) throws -> any ExchangeTransport {
@@ -19,12 +19,12 @@ package enum ExchangeURL {
         let layout = named ?? settings.layout
         guard settings.keeper == nil || isCloud(place) else {
             let what = settings.tokenFile == nil ? "A callback for tokens" : "A token_file"
-            throw StoreError(.invalidArgument, "\(what) is for cloud drives; \"\(shown(url))\" is none. Leave it out.")
+            throw StoreError(.invalidArgument, "\(what) is for cloud drives; \"\(shown(url))\" is not one. Leave it out.")
         }
         if settings.keyFile != nil || settings.knownHosts != nil {
             guard case .sftp = place else {
                 throw StoreError(
-                    .invalidArgument, "A key_file or known_hosts is for sftp:; \"\(shown(url))\" is none. Leave it out.")
+                    .invalidArgument, "A key_file or known_hosts is for sftp:; \"\(shown(url))\" is not one. Leave it out.")
             }
         }
         let keys = try settings.keys.map(PackedKeys.init)
@@ -47,8 +47,8 @@ package enum ExchangeURL {
         }
     }
 
-    /// The files of a place, for tests of them.
-    /// - Throws: as `transport`, and `.invalidArgument` for a place that holds none.
+    /// Returns the files of a place, for tests.
+    /// - Throws: the same as `transport`, and `.invalidArgument` for a place without files.
     package static func files(_ url: String, _ settings: Exchange.URLOptions) throws -> any RemoteFiles {
         let (place, _) = try place(url)
         try settings.check()
@@ -60,7 +60,7 @@ package enum ExchangeURL {
         }
     }
 
-    /// A transport over files that somebody else has opened: of the settings the layout and the keys count.
+    /// Returns a transport over files that the caller has opened. Of the settings, it uses the layout and the keys.
     package static func transport(over files: any RemoteFiles, _ settings: Exchange.URLOptions) throws -> any ExchangeTransport {
         let keys = try settings.keys.map(PackedKeys.init)
         if keys != nil, settings.layout == .interchange || settings.layout == .bridged { throw inClear(files.description, settings.layout) }
@@ -88,7 +88,7 @@ package enum ExchangeURL {
             guard hasUser, settings.token == nil else {
                 throw StoreError(
                     .invalidArgument,
-                    "\"\(shown(url))\" takes a user, and a key_file, a password or an ssh-agent; no token. Give the option user.")
+                    "\"\(shown(url))\" accepts a user, and a key_file, a password or an ssh-agent; no token. Give the option user.")
             }
             return SFTPFiles(place, settings: settings.http, mustExist: settings.mustExist)
         case .cloud(let place, let service):
@@ -98,7 +98,7 @@ package enum ExchangeURL {
             guard let tokens = settings.keeper, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
                 throw StoreError(
                     .invalidArgument,
-                    "Who asks \(place.description) is told by keys or tokens. Give token_file or tokens, and no other credentials.")
+                    "Access to \(place.description) is by keys or tokens. Give token_file or tokens, and no other credentials.")
             }
             return CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist)
         }
@@ -111,13 +111,13 @@ package enum ExchangeURL {
         }
     }
 
-    /// A cloud drive takes tokens alone, and from one who gives them.
+    /// Checks the credentials for a cloud drive, which accepts only tokens, from one source.
     private static func checkCloud(_ settings: Exchange.URLOptions, _ place: CloudFolder) throws {
         let http = settings.http
         guard http.credentials.user == nil, http.credentials.password == nil else {
             throw StoreError(
                 .invalidArgument,
-                "A user or a password is given for \(place.description), which takes tokens alone. "
+                "A user or a password is given for \(place.description), which accepts tokens only. "
                     + "Give a token_file, tokens, a token, or credentials."
             )
         }
@@ -149,16 +149,16 @@ package enum ExchangeURL {
         return try FolderTransport(path: path, options: options)
     }
 
-    /// Throws what `transport` would, as far as the URL itself is to blame.
+    /// Throws what `transport` would throw for a fault in the URL itself.
     package static func check(_ url: String) throws { _ = try place(url) }
 
-    /// The place, and the layout where the URL names one.
+    /// Returns the place, and the layout if the URL names one.
     private static func place(_ whole: String) throws -> (Place, Exchange.Layout?) {
         let (url, layout) = try withoutLayout(whole)
         return (try placeAlone(url), layout)
     }
 
-    /// `layout=packed`, `layout=interchange` or `layout=bridged` in the query. The name of an area in memory takes none.
+    /// Splits `layout=packed`, `layout=interchange` or `layout=bridged` from the query. The name of an area in memory has no query.
     private static func withoutLayout(_ url: String) throws -> (String, Exchange.Layout?) {
         let bytes = Array(url.utf8), key = Array("layout=".utf8)
         guard !bytes.starts(with: "memory:".utf8), let mark = bytes.lastIndex(of: UInt8(ascii: "?")) else { return (url, nil) }
@@ -171,14 +171,14 @@ package enum ExchangeURL {
         case "packed": layout = .packed
         case "bridged": layout = .bridged
         case "interchange": layout = .interchange
-        default: throw invalid(url, "its layout is none of packed, interchange and bridged")
+        default: throw invalid(url, "its layout is not packed, interchange or bridged")
         }
         guard named.count == 1 else { throw invalid(url, "it names a layout twice") }
         let rest = bytes[..<mark] + (others.isEmpty ? [] : [UInt8(ascii: "?")] + others.joined(separator: [UInt8(ascii: "&")]))
         return (String(decoding: rest, as: UTF8.self), layout)
     }
 
-    /// Parts of a path that are `.` or `..` are taken out on the way, and not in headers that name a path.
+    /// Refuses parts of a path that are `.` or `..`: libcurl removes them from addresses, but not from headers that name a path.
     private static func withoutDots(_ address: HTTPAddress, _ url: String) throws -> HTTPAddress {
         let parts = (PercentCoding.decode(address.path.utf8) ?? []).split(separator: UInt8(ascii: "/"))
         guard !parts.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
@@ -226,7 +226,7 @@ package enum ExchangeURL {
         }
     }
 
-    /// RFC 8089: an absolute path, with an empty authority or localhost, percent-encoded.
+    /// Returns the path of a URL by RFC 8089: absolute, with an empty authority or localhost, percent-encoded.
     private static func path(_ rest: String, of url: String) throws -> String {
         var encoded = Array(rest.utf8)[...]
         let slashes = Array("//".utf8), local = Array("localhost/".utf8)
@@ -251,7 +251,7 @@ package enum ExchangeURL {
         return address
     }
 
-    /// For messages: a user, a password and a query may be secrets, and somebody may have put them there all the same.
+    /// Returns the URL for messages, without its user, password and query, which may be secrets that do not belong there.
     package static func shown(_ url: String) -> String {
         let bytes = Array(url.utf8)
         let end = bytes.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") } ?? bytes.endIndex
@@ -269,7 +269,7 @@ package enum ExchangeURL {
         StoreError(.invalidArgument, "\"\(shown(url))\" is not the URL of an exchange: \(why).")
     }
 
-    /// Under which a coordinator keeps the state of the exchange with a URL: FNV-1a of it, for names must be short.
+    /// Returns the name under which a coordinator stores the state of the exchange with a URL: its FNV-1a hash, since names must be short.
     package static func name(_ url: String) -> String {
         let hash = url.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
         let digits = String(hash, radix: 16)

@@ -1,6 +1,6 @@
 import LLVS
 
-/// A storage that passes everything on to another, counts what is read, and lets a test change it on the way.
+/// Forwards all calls to another storage, counts what is read, and lets a test change it.
 public final class CountingStorage: Storage, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let base: any Storage
@@ -16,11 +16,11 @@ public final class CountingStorage: Storage, @unchecked Sendable {
     public var reads: Int { lock.withLock { counted } }
     /// Bytes of records and blobs that were read so far.
     public var bytesRead: Int { lock.withLock { countedBytes } }
-    /// Called with what each read of a record gives, and where in the record it begins, from now on.
+    /// Sets a closure that is called from now on with the result of each read of a record, and its position in the record.
     public func meddleWithRecords(_ meddle: ((UInt64, UnsafeMutableRawBufferPointer) -> Void)?) {
         lock.withLock { meddlingRecords = meddle }
     }
-    /// Called with what the next read of a segment gives, once.
+    /// Sets a closure that is called once, with the result of the next read of a segment.
     public func meddleOnce(_ meddle: @escaping (UnsafeMutableRawBufferPointer) -> Void) { lock.withLock { meddling = meddle } }
 
     public var description: String { base.description }

@@ -6,9 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// Large values for tests. Whole blocks are copied: a debug build takes a second for ten million bytes that are computed one by one.
+/// Large values for tests. They are made of whole blocks, since a debug build takes a second to compute ten million single bytes.
 public enum Filling {
-    /// Returns runs of `length` equal bytes. Each run has the byte after that of the run before it. Deflate makes them much smaller.
+    /// Returns runs of `length` equal bytes. The byte of each run is one more than that of the run before. Deflate makes them much smaller.
     public static func runs(of length: Int, count: Int, from first: UInt8 = 0) -> [UInt8] {
         made(count) { bytes in
             var at = 0, byte = first
@@ -21,7 +21,7 @@ public enum Filling {
         }
     }
 
-    /// Returns bytes of which 512 in a row differ from each other and from the next 512. They repeat after 128 KiB.
+    /// Returns a pattern in which each group of 512 bytes differs from the group before it. The pattern repeats after 128 KiB.
     public static func pattern(_ count: Int) -> [UInt8] {
         made(count) { bytes in
             var at = 0

@@ -1,6 +1,6 @@
 import LLVS
 
-/// A storage in memory whose calls a test can meddle with: records of others appear, syncs fail.
+/// A storage in memory with hooks for tests: records of other handles appear, syncs fail.
 public final class HookedStorage: Storage, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     public let description = "the store under test"
@@ -14,7 +14,7 @@ public final class HookedStorage: Storage, @unchecked Sendable {
     /// Called before a sync, without locks; throwing fails it.
     nonisolated(unsafe) public var beforeSync: () throws -> Void = {}
     nonisolated(unsafe) public var beforeAppend: () throws -> Void = {}
-    /// Whether a large value is there.
+    /// Returns whether a large value exists.
     nonisolated(unsafe) public var isThere: (BlobID) -> Bool = { _ in false }
     /// Told of by a verification.
     nonisolated(unsafe) public var foundWhenVerifying: [StorageDamage] = []
@@ -22,7 +22,7 @@ public final class HookedStorage: Storage, @unchecked Sendable {
 
     public init(records: [[UInt8]] = []) { foreign = records }
 
-    /// Lets a record of another handle appear.
+    /// Adds a record, as another handle would.
     public func inject(_ record: [UInt8]) { lock.withLock { foreign.append(record) } }
 
     public func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try beforeAppend(); return try base.append(records) }

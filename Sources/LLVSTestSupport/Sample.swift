@@ -6,22 +6,22 @@ import Musl
 import Darwin
 #endif
 
-/// How much of what is drawn at random a run of the tests plays: a fixed sample in the usual run, all of it when the environment variable
-/// `LLVS_DEEP` is set, and one seed alone when `LLVS_SEED` names it.
+/// The extent of random tests: a fixed sample in the usual run, all seeds if the environment variable `LLVS_DEEP` is set, and a single seed
+/// if `LLVS_SEED` names it.
 public enum Sample {
     /// Whether `LLVS_DEEP` is set.
     public static let isDeep = word("LLVS_DEEP").map { $0 != "0" } ?? false
     /// The seed in `LLVS_SEED`.
     public static let seed = word("LLVS_SEED").flatMap { UInt64($0) }
 
-    /// Returns the seeds that a test plays: the first `usual` or `deep` ones from `first` on, and those that it always plays. If
-    /// `LLVS_SEED` names a seed, returns that one alone.
+    /// Returns the seeds that a test runs with: the first `usual` or `deep` ones from `first` on, and those that it always runs with. If
+    /// `LLVS_SEED` names a seed, returns only that one.
     public static func seeds(from first: UInt64 = 0, usual: Int, deep: Int, always: [UInt64] = []) -> [UInt64] {
         if let seed { return [seed] }
         return (0..<UInt64(sample(usual: usual, deep: deep))).map { first + $0 } + always
     }
 
-    /// Returns, for the message of a failure, the seed and the command that plays it alone.
+    /// Returns text for the message of a failure: the seed, and the command that runs the test with it.
     public static func hint(_ seed: UInt64, _ test: String = #function) -> String {
         let name = test.prefix { $0 != "(" }
         return "seed \(seed), alone: \(isDeep ? "LLVS_DEEP=1 " : "")LLVS_SEED=\(seed) swift test --filter \(name)"
@@ -30,5 +30,5 @@ public enum Sample {
     private static func word(_ name: String) -> String? { getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 } }
 }
 
-/// Returns `usual`, or `deep` when the environment variable `LLVS_DEEP` is set.
+/// Returns `usual`, or `deep` if the environment variable `LLVS_DEEP` is set.
 public func sample<T>(usual: T, deep: T) -> T { Sample.isDeep ? deep : usual }

@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// A new directory that is removed with everything in it when this goes.
+/// A new directory that is removed with its contents when this object is released.
 public final class TemporaryDirectory: @unchecked Sendable {
     // Sendable: nothing of it changes.
     public let path: String
@@ -22,7 +22,7 @@ public final class TemporaryDirectory: @unchecked Sendable {
 
     deinit { TemporaryDirectory.remove(path) }
 
-    /// Removes a file, or a directory with all that is in it.
+    /// Removes a file, or a directory and its contents.
     public static func remove(_ path: String) {
         if let directory = opendir(path) {
             var names: [String] = []

@@ -1,2 +1,2 @@
-// Whoever imports this has what the library exports for the tests of its users, too.
+// Modules that import this one also see the part of the library that is for its users' tests.
 @_exported import LLVSTesting

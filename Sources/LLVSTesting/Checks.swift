@@ -120,5 +120,5 @@ func expectError(_ codes: [StoreError.Code], _ what: String, _ body: () throws -
         }
         return
     }
-    throw Checks.Problem(message: "\(what) was not refused")
+    throw Checks.Problem(message: "\(what) did not fail")
 }

@@ -49,7 +49,7 @@ public enum FaultKind: UInt32, Sendable {
     case fail = 0
     /// The operation is done, and fails all the same.
     case loseAcknowledgement = 1
-    /// A part is done, then the operation fails. Fetching, which may return a part, returns one and succeeds.
+    /// A part is done, then the operation fails. If the operation may return a part, as a fetch may, it returns one and succeeds.
     case partial = 2
     /// A byte is changed on reading or writing, or a listing names a missing file.
     case corrupt = 3
@@ -66,8 +66,8 @@ public struct Fault: Sendable {
     public var kind: FaultKind
     /// Empty: all.
     public var operations: FaultOperations
-    /// The code of failing operations; nil: `.transport` for transports, `.io` for storages, except `.unknownOutcome` for an append that is
-    /// done.
+    /// The code of failing operations. If nil, it is `.transport` for transports and `.io` for storages, except `.unknownOutcome` for an
+    /// append that is done.
     public var code: StoreError.Code?
     /// The first operation to fail, counted from 1 among `operations` since the plan was created or reset.
     public var first: UInt64
@@ -148,7 +148,7 @@ public final class FaultPlan: @unchecked Sendable {
         }
     }
 
-    /// Counts the operation, waits for the delay, and throws if it is to fail; otherwise returns its fault, if any.
+    /// Counts the operation, waits for the delay, and throws if it must fail; otherwise returns its fault, if any.
     func begin(_ operation: FaultOperations, _ what: String) throws -> Met? {
         let found = lock.withLock { () -> (fault: Fault, met: Met)? in
             counts[operation, default: 0] &+= 1

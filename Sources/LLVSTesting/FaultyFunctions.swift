@@ -1,7 +1,8 @@
 import LLVS
 
 extension CallbackStorage.Functions {
-    /// Returns functions that fail as planned. They are below the checksums of the store, which so sees what a bad medium would return.
+    /// Returns functions that fail as planned. They work below the checksums of the store, so the store sees what a damaged medium would
+    /// return.
     public func failing(_ plan: FaultPlan, name: String) -> CallbackStorage.Functions {
         let inner = self, lost = LostRecords()
         var outer = inner
@@ -62,7 +63,7 @@ extension CallbackStorage.Functions {
         }
         outer.sync = { try plan.around(.sync, name) { try inner.sync() } }
         outer.close = {
-            // A close that fails must close all the same.
+            // A close that fails must still close.
             let met = Result { try plan.begin(.closeStorage, name) }
             try inner.close()
             if let met = try met.get() { throw met.error }

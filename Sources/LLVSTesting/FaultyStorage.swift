@@ -2,8 +2,8 @@ import LLVS
 
 /// Wraps a storage of the engine, which checks what it reads, and fails as planned.
 ///
-/// Changed or truncated bytes are therefore reported as those storages report them: as `.damaged`, and a cache as missing.
-/// (`CallbackStorage.Functions.failing` is below the checks.)
+/// Such storages report changed or truncated bytes as `.damaged`, and a cache as missing; so does this one.
+/// `CallbackStorage.Functions.failing` works below the checks.
 public final class FaultyStorage: Storage, @unchecked Sendable {
     // Sendable: immutable; the plan has a lock.
     private let base: any Storage
@@ -59,7 +59,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         guard let met = try plan.begin(.scan, description) else { return try base.scan(control, found) }
         switch met.kind {
         case .absent:
-            // Permanently omits the first record met, for this handle.
+            // For this handle, permanently omits the first record that has the fault.
             var isFirst = true
             try base.scan(control) { record in
                 if isFirst { isFirst = false } else { try found(record) }
@@ -135,7 +135,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     // MARK: Caches
 
-    /// Returns whether to look for the cache at all.
+    /// Returns whether the cache is to be read at all.
     private func looks() throws -> Bool {
         guard let met = try plan.begin(.cacheGet, description) else { return true }
         if [.corrupt, .cut, .absent].contains(met.kind) { return false }
@@ -156,7 +156,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
     public func close(discarding: Bool) throws {
         defer { closed() }
         if discarding { return try base.close(discarding: true) }
-        // A close that fails must close all the same.
+        // A close that fails must still close.
         let met = Result { try plan.begin(.closeStorage, description) }
         try base.close(discarding: false)
         if let met = try met.get() { throw met.error }

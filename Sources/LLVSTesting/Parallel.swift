@@ -28,7 +28,7 @@ public enum Parallel {
         return errors
     }
 
-    /// Seconds after which anything unfinished is considered hung. No test measures time with it: it is hundreds of times as long as any
+    /// Seconds after which an unfinished call is considered hung. No test measures time with it: it is hundreds of times as long as any
     /// expected wait.
     public static let patience = 300
 

@@ -6,7 +6,7 @@ extension RemoteFilesConformance {
         let files = try subject.open()
         try expect(!files.description.isEmpty, "it has no description")
         for directory in [log, "pack1/base", "versions"] { try expectListed([], in: files, directory, "in a new place") }
-        try expect(try read(files, [file(1).name, "versions/A"]) == [nil, nil], "in a new place there is a file that nobody published")
+        try expect(try read(files, [file(1).name, "versions/A"]) == [nil, nil], "a new place has a file that was not published")
         try files.delete([file(1).name]) {}
         try files.prepareUploads {}
         try expectListed([], in: files, log, "after uploads were prepared")
@@ -45,8 +45,8 @@ extension RemoteFilesConformance {
         let all = (0..<60).map { file($0) }
         try publish(files, all)
         var random = SeededRandom(seed: 3)
-        for _ in 0..<5 { try compare(Array(all.shuffled(using: &random).prefix(17)), in: files, "asked for in any order") }
-        for file in all.prefix(5) { try compare([file], in: files, "asked for alone") }
+        for _ in 0..<5 { try compare(Array(all.shuffled(using: &random).prefix(17)), in: files, "read in random order") }
+        for file in all.prefix(5) { try compare([file], in: files, "read in a call of its own") }
         files.close()
     }
 
@@ -63,17 +63,17 @@ extension RemoteFilesConformance {
         for (asked, answer) in zip(all, try read(files, all)) {
             let range = asked.range ?? 0..<0
             if asked.name == "\(log)/never" {
-                guard case .missing = answer else { throw Checks.Problem(message: "a part of a file that nobody published is there") }
+                guard case .missing = answer else { throw Checks.Problem(message: "a part of a file that was not published is read") }
                 continue
             }
             let (answered, isWhole) = try bytes(answer, asked.name)
             let whole = asked.name == file.name ? file.bytes : other.bytes
             let part = isWhole ? whole : Array(whole[min(range.lowerBound, whole.count)..<min(range.upperBound, whole.count)])
             guard let found = answered else {
-                throw Checks.Problem(message: "bytes \(range) of a file of \(whole.count): it is said to be missing")
+                throw Checks.Problem(message: "bytes \(range) of a file of \(whole.count): reported as missing")
             }
             let how = isWhole ? " as the whole file" : ""
-            try expect(found == part, "bytes \(range) of a file of \(whole.count) are answered\(how) with \(found.count) others")
+            try expect(found == part, "bytes \(range) of a file of \(whole.count) are read\(how) as \(found.count) other bytes")
         }
         try compare([file, other], in: files, "after parts of them were read")
         files.close()
@@ -94,9 +94,9 @@ extension RemoteFilesConformance {
             guard case .unreadable(let error) = answer else {
                 throw Checks.Problem(message: "a file of \(file.bytes.count) bytes is read where the limit is below that")
             }
-            try expect(error.code == .tooLarge, "a file above the limit is refused with the code \(error.code.rawValue): \(error)")
+            try expect(error.code == .tooLarge, "reading a file above the limit fails with the code \(error.code.rawValue): \(error)")
         }
-        try compare([small, large], in: files, "after they were above a limit")
+        try compare([small, large], in: files, "after reads with a limit")
         files.close()
     }
 
@@ -106,8 +106,8 @@ extension RemoteFilesConformance {
         let names = [file(3).name, there[0].name, "versions/A", there[1].name, "\(log)/never", "pack1/base/never"]
         try publish(files, there)
         let found = try read(files, names)
-        for i in [0, 2, 4, 5] { try expect(found[i] == nil, "\"\(names[i])\" is there, and nobody published it") }
-        try expect(found[1] == there[0].bytes && found[3] == there[1].bytes, "beside absent ones, files are not those that were published")
+        for i in [0, 2, 4, 5] { try expect(found[i] == nil, "\"\(names[i])\" is read, but was not published") }
+        try expect(found[1] == there[0].bytes && found[3] == there[1].bytes, "among missing files, others are not as they were published")
         files.close()
     }
 
@@ -118,15 +118,15 @@ extension RemoteFilesConformance {
         all += [VersionID.random().description, "prefix", "prefix-1", "prefix-11", "prefix_1", "with.dot"]
         let versions: [File] = all.enumerated().map { ("versions/\($1)", StorageConformance.bytes(seed: UInt64($0), count: 90 + $0)) }
         try publish(files, versions)
-        try compare(versions, in: files, "under odd names")
-        try expectListed(versions, in: files, "versions", "under odd names")
+        try compare(versions, in: files, "with unusual names")
+        try expectListed(versions, in: files, "versions", "with unusual names")
         // The longest names of packs: parts of large values.
         let parts = (0..<5).map { part -> File in
             let name = packName(part)
             return ("pack1/blob/\(name.suffix(26))-aaa\(part == 0 ? "a" : "q")-\(packName(part + 50).suffix(26))", [UInt8(part)])
         }
         try publish(files, parts)
-        try expectListed(parts, in: files, "pack1/blob", "under the longest names of packs")
+        try expectListed(parts, in: files, "pack1/blob", "with the longest names of packs")
         files.close()
     }
 
@@ -135,13 +135,13 @@ extension RemoteFilesConformance {
         let first = file(1, size: 400), second: File = (first.name, StorageConformance.bytes(seed: 99, count: 300)), beside = file(2)
         try publish(files, [first])
         let outcomes = try files.publish(uploads([second, beside])) {}
-        try expect(outcomes.count == 2, "asked to publish 2 files, it answers for \(outcomes.count)")
-        guard case .published = outcomes[1] else { throw Checks.Problem(message: "beside a file that is there, another is not published") }
+        try expect(outcomes.count == 2, "publishing 2 files returns \(outcomes.count) results")
+        guard case .published = outcomes[1] else { throw Checks.Problem(message: "beside a file that exists, another is not published") }
         switch outcomes[0] {
-        case .exists: try compare([first, beside], in: files, "published again, not to be replaced")
-        case .refused(let error): throw Checks.Problem(message: "published again, not to be replaced, it is refused: \(error)")
+        case .exists: try compare([first, beside], in: files, "published again, without replacing")
+        case .refused(let error): throw Checks.Problem(message: "publishing again, without replacing, is refused: \(error)")
         case .published:
-            try expect(!files.capabilities.isExclusive, "a name that is there is said to be published, though nothing was to be replaced")
+            try expect(!files.capabilities.isExclusive, "a file that exists is reported as published, but was not to be replaced")
             let found = try read(files, [first.name])[0]
             try expect(found == first.bytes || found == second.bytes, "published twice, a file is neither the first nor the second")
         }
@@ -167,12 +167,12 @@ extension RemoteFilesConformance {
         let all = (0..<50).map { file($0) }
         try publish(files, all)
         try files.delete([all[0].name]) {}
-        try expect(try read(files, [all[0].name]) == [nil], "a file that was deleted is read")
+        try expect(try read(files, [all[0].name]) == [nil], "a deleted file is read")
         try files.delete(all[0..<30].map(\.name) + ["\(log)/never", "pack1/base/never"]) {}
         try files.delete([]) {}
         try expectListed(Array(all[30...]), in: files, log, "after 30 of 50 files were deleted, one of them twice")
         try compare(Array(all[30...]), in: files, "after others were deleted")
-        try expect(try read(files, all[0..<30].map(\.name)).allSatisfy { $0 == nil }, "files that were deleted are read")
+        try expect(try read(files, all[0..<30].map(\.name)).allSatisfy { $0 == nil }, "deleted files are read")
         try publish(files, [all[3]])
         try compare([all[3]], in: files, "published again after it was deleted")
         files.close()

@@ -8,13 +8,13 @@ extension RemoteFilesConformance {
         let all: [File] = directories.enumerated().map { ("\($1)/\(name)", StorageConformance.bytes(seed: UInt64($0), count: 60 + $0)) }
         let root: File = ("pack1/root-\(packName(2).suffix(26))", Array("root".utf8))
         try publish(files, all + [root])
-        try compare(all + [root], in: files, "of one name in several directories")
+        try compare(all + [root], in: files, "with one name in several directories")
         for (directory, file) in zip(directories, all) {
-            try expectListed([file], in: files, directory, "of one name in several directories")
+            try expectListed([file], in: files, directory, "with one name in several directories")
         }
-        try expectListed([root], in: files, "pack1", "beside files of directories below it")
+        try expectListed([root], in: files, "pack1", "with files in directories below it")
         try files.delete([all[2].name]) {}
-        try compare(all.enumerated().filter { $0.offset != 2 }.map(\.element), in: files, "after that of another directory was deleted")
+        try compare(all.enumerated().filter { $0.offset != 2 }.map(\.element), in: files, "after the one in another directory was deleted")
         try expectListed([], in: files, log, "after its only file was deleted")
         files.close()
     }
@@ -24,8 +24,8 @@ extension RemoteFilesConformance {
         // Around the limits of memory (1 MiB), parts of large values (8 MiB), and base packs (16 MiB).
         let all = [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, 8 << 20, (16 << 20) + 5].enumerated().map { file($0, size: $1) }
         for file in all { try publish(files, [file]) }
-        try compare(all, in: files, "of a large size")
-        try expectListed(all, in: files, log, "of a large size")
+        try compare(all, in: files, "with large files")
+        try expectListed(all, in: files, log, "with large files")
         // Produced piece by piece, as parts of values are.
         let source = all[2].bytes, name = file(77).name
         let pieces = OutgoingFile(size: source.count) { sink in
@@ -34,9 +34,9 @@ extension RemoteFilesConformance {
             }
         }
         guard case .published? = try files.publish([RemoteUpload(name: name, data: pieces, replaces: false)], {}).first else {
-            throw Checks.Problem(message: "a file that is made in pieces is not published")
+            throw Checks.Problem(message: "a file produced in pieces is not published")
         }
-        try compare([(name, source)], in: files, "made in pieces")
+        try compare([(name, source)], in: files, "produced in pieces")
         files.close()
     }
 
@@ -51,27 +51,27 @@ extension RemoteFilesConformance {
     }
 
     static func sharing(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one at a time")
+        try skip(unless: subject.isShared, "only one may use it at a time")
         let a = try opened(subject), b = try opened(subject)
         var all: [File] = []
         for round in 0..<5 {
             for (from, to, number) in [(a, b, round * 2), (b, a, round * 2 + 1)] {
                 all.append(file(number))
                 try publish(from, [file(number)])
-                try expectListed(all, in: to, log, "published by another")
-                try compare(all, in: to, "published by another")
+                try expectListed(all, in: to, log, "published through another handle")
+                try compare(all, in: to, "published through another handle")
             }
         }
         a.close()
-        try compare(all, in: b, "after another was closed")
+        try compare(all, in: b, "after another handle was closed")
         b.close()
         let c = try subject.open()
-        try expectListed(all, in: c, log, "after all were closed")
+        try expectListed(all, in: c, log, "after all handles were closed")
         c.close()
     }
 
     static func publishing(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one at a time")
+        try skip(unless: subject.isShared, "only one may use it at a time")
         let sender = try opened(subject), reader = try subject.open()
         let all = (0..<40).map { file($0, size: $0 % 5 == 0 ? 700_000 : 500) }
         let lock = Lock(), condition = Condition()
@@ -93,7 +93,7 @@ extension RemoteFilesConformance {
                 while !lock.withLock({ isSent }) {
                     let listed = try list(reader, log)
                     // The newest files are the ones that may be incomplete.
-                    try compare(Array(all.filter { listed[$0.name] != nil }.suffix(4)), in: reader, "listed while it was being published")
+                    try compare(Array(all.filter { listed[$0.name] != nil }.suffix(4)), in: reader, "listed while files were published")
                     lock.withLock {
                         looks += 1; condition.broadcast()
                     }
@@ -101,13 +101,13 @@ extension RemoteFilesConformance {
             }
         }
         if let failure = failures.first { throw failure }
-        try compare(all, in: reader, "in the end")
+        try compare(all, in: reader, "at the end")
         sender.close()
         reader.close()
     }
 
     static func publishingAtOnce(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one at a time")
+        try skip(unless: subject.isShared, "only one may use it at a time")
         let both = [try opened(subject), try opened(subject)], turns = 20
         let file = { (thread: Int, turn: Int) -> File in
             ("\(log)/\(packName(turn))", StorageConformance.bytes(seed: UInt64(thread * 1_000 + turn), count: 3_000))
@@ -115,15 +115,15 @@ extension RemoteFilesConformance {
         let lock = Lock()
         nonisolated(unsafe) var told: [[Bool]] = [[], []]
         let failures = Parallel.run(threads: 2, times: turns) { thread, turn in
-            // Both begin a turn together; the wait for a failed one is bounded.
+            // Both threads begin a turn together. If one failed, the wait for it is bounded.
             for _ in 0..<2_000 where lock.withLock({ told[1 - thread].count < turn }) { usleep(500) }
             let outcome = try both[thread].publish(uploads([file(thread, turn)])) {}
             var isPublished = false
             switch outcome.first {
             case .published: isPublished = true
             case .exists: break
-            case .refused(let error): throw Checks.Problem(message: "published by two at once, it is refused: \(error)")
-            case nil: throw Checks.Problem(message: "asked to publish a file, it answers for none")
+            case .refused(let error): throw Checks.Problem(message: "publishing through two handles at once is refused: \(error)")
+            case nil: throw Checks.Problem(message: "publishing a file returns no result")
             }
             lock.withLock { told[thread].append(isPublished) }
         }
@@ -131,13 +131,13 @@ extension RemoteFilesConformance {
         let isExclusive = both[0].capabilities.isExclusive
         for turn in 0..<turns {
             let winners = [0, 1].filter { told[$0][turn] }
-            try expect(!winners.isEmpty, "of two that published one name at once none is told that it did")
-            try expect(!isExclusive || winners.count == 1, "of two that published one name at once both are told that they did")
+            try expect(!winners.isEmpty, "two handles published one name at once, and neither call reports success")
+            try expect(!isExclusive || winners.count == 1, "two handles published one name at once, and both calls report success")
             let found = try read(both[0], [file(0, turn).name])[0]
             try expect(
-                winners.contains { found == file($0, turn).bytes }, "published by two at once, a file is not that of one who was told so")
+                winners.contains { found == file($0, turn).bytes }, "published by two at once, a file is not that of a call that succeeded")
         }
-        try expect(try list(both[1], log).count == turns, "\(turns) names that two published are listed as \(try list(both[1], log).count)")
+        try expect(try list(both[1], log).count == turns, "\(turns) names of two handles are listed as \(try list(both[1], log).count)")
         for files in both { files.close() }
     }
 
@@ -152,7 +152,7 @@ extension RemoteFilesConformance {
             do { try body() } catch let error as StoreError {
                 try expect(
                     error.code == .cancelled,
-                    "\(what) after it was cancelled fails with \(error.code.rawValue), which is not that it was: \(error)")
+                    "\(what) fails after a cancellation with \(error.code.rawValue), not LLVS_ERROR_CANCELLED: \(error)")
             }
         }
         // Cancelled at once, and later.
@@ -167,31 +167,31 @@ extension RemoteFilesConformance {
             try tolerating("deleting") { try files.delete(["\(log)/never"], check) }
         }
         let listed = try list(files, log)
-        try expect(listed[kept.name] != nil, "what was there before is gone after publishing was cancelled")
-        try compare([kept] + all.filter { listed[$0.name] != nil }, in: files, "listed after publishing was cancelled")
+        try expect(listed[kept.name] != nil, "an earlier file is missing after publishing was cancelled")
+        try compare([kept] + all.filter { listed[$0.name] != nil }, in: files, "listed after a cancelled publishing")
         for outcome in try files.publish(uploads(all), {}) {
-            if case .refused(let error) = outcome { throw Checks.Problem(message: "published again, it is refused: \(error)") }
+            if case .refused(let error) = outcome { throw Checks.Problem(message: "publishing again is refused: \(error)") }
         }
-        try compare([kept] + all, in: files, "published again after it was cancelled")
+        try compare([kept] + all, in: files, "published again after a cancellation")
         files.close()
     }
 
     static func unreachable(_ subject: Subject) throws {
-        guard let disturb = subject.disturb else { throw Checks.Skip(reason: "nobody can make its place unreachable") }
+        guard let disturb = subject.disturb else { throw Checks.Skip(reason: "the subject cannot make its place unreachable") }
         let files = try opened(subject), kept = file(1)
         try publish(files, [kept])
         do { try disturb(.fail) } catch let error as StoreError where error.code == .unsupported {
             throw Checks.Skip(reason: error.message)
         }
         defer { try? disturb(.mend) }
-        try expectError([], "listing a place that cannot be reached") { _ = try files.list(log, withTimes: false, {}) }
-        try expectError([], "reading from a place that cannot be reached") { _ = try read(files, [kept.name]) }
-        try expectError([], "publishing at a place that cannot be reached") { _ = try files.publish(uploads([file(2)]), {}) }
-        try expectError([], "deleting at a place that cannot be reached") { try files.delete([kept.name], {}) }
+        try expectError([], "listing an unreachable place") { _ = try files.list(log, withTimes: false, {}) }
+        try expectError([], "reading from an unreachable place") { _ = try read(files, [kept.name]) }
+        try expectError([], "publishing at an unreachable place") { _ = try files.publish(uploads([file(2)]), {}) }
+        try expectError([], "deleting at an unreachable place") { try files.delete([kept.name], {}) }
         try disturb(.mend)
-        try compare([kept], in: files, "when it can be reached again")
+        try compare([kept], in: files, "when the place is reachable again")
         try publish(files, [file(3)])
-        try compare([file(3)], in: files, "published when it could be reached again")
+        try compare([file(3)], in: files, "published when the place was reachable again")
         files.close()
     }
 
@@ -214,7 +214,7 @@ extension RemoteFilesConformance {
             let exchange = Exchange(store: store, transport: layout(try subject.open()))
             defer { exchange.close() }
             for problem in try exchange.retrieve().problems + exchange.send().problems {
-                throw Checks.Problem(message: "exchanging, there is a problem with \"\(problem.name)\": \(problem.error)")
+                throw Checks.Problem(message: "the exchange reports a problem with \"\(problem.name)\": \(problem.error)")
             }
         }
         for round in 0..<5 {

@@ -7,7 +7,7 @@ package enum RemoteFilesConformance: ConformanceSuite {
     package struct Subject {
         /// Opens the files of the place.
         package var open: () throws -> any RemoteFiles
-        /// Whether several may use it at once.
+        /// Whether several handles may use it at once.
         package var isShared: Bool
         /// Makes the place unreachable, or reachable again; nil if that is impossible.
         package var disturb: ((Disturbance) throws -> Void)?
@@ -25,19 +25,19 @@ package enum RemoteFilesConformance: ConformanceSuite {
         Check("each name gets its own file", ownFiles),
         Check("parts of files are read", ranges),
         Check("a file above the limit is not read", limits),
-        Check("files that are absent are answered as absent", absence),
-        Check("all names of both layouts can be had", names(_:)),
-        Check("a file that is there stays unless it is to be replaced", staying),
-        Check("a file that is replaced is replaced as a whole", replacing),
+        Check("missing files are reported as missing", absence),
+        Check("all names of both layouts can be used", names(_:)),
+        Check("an existing file is replaced only on request", staying),
+        Check("a file is replaced completely", replacing),
         Check("deleted files are gone, and no others", deleting),
-        Check("directories are apart", directories),
-        Check("large files are carried whole", largeFiles),
+        Check("directories are separate", directories),
+        Check("large files are complete", largeFiles),
         Check("many files are listed and read", manyFiles),
-        Check("another that reaches the place sees what was published", sharing),
-        Check("whoever lists a file can read all of it", publishing),
-        Check("of two that publish one name at once one wins, whole", publishingAtOnce),
-        Check("cancelling leaves whole files only", cancelling),
-        Check("a place that cannot be reached is an error", unreachable),
+        Check("another handle sees published files", sharing),
+        Check("a listed file can be read completely", publishing),
+        Check("if two handles publish one name at once, one of them wins", publishingAtOnce),
+        Check("cancelling leaves only complete files", cancelling),
+        Check("an unreachable place is an error", unreachable),
         Check("two stores exchange single files through it", storesExchangeFiles),
         Check("two stores exchange packs through it, and a third reads them", storesExchangePacks),
     ]
@@ -79,11 +79,11 @@ extension RemoteFilesConformance {
     /// Publishes files, and requires that each is reported as published.
     static func publish(_ files: any RemoteFiles, _ all: [File], replaces: Bool = false) throws {
         let outcomes = try files.publish(uploads(all, replaces: replaces)) {}
-        try expect(outcomes.count == all.count, "asked to publish \(all.count) files, it answers for \(outcomes.count)")
+        try expect(outcomes.count == all.count, "publishing \(all.count) files returns \(outcomes.count) results")
         for (file, outcome) in zip(all, outcomes) {
             switch outcome {
             case .published: break
-            case .exists: throw Checks.Problem(message: "\"\(file.name)\" is said to be there already")
+            case .exists: throw Checks.Problem(message: "\"\(file.name)\" is reported as existing already")
             case .refused(let error): throw Checks.Problem(message: "\"\(file.name)\" is refused: \(error)")
             }
         }
@@ -91,7 +91,7 @@ extension RemoteFilesConformance {
 
     static func read(_ files: any RemoteFiles, _ reads: [RemoteRead]) throws -> [RemoteContents] {
         let answers = try files.read(reads) {}
-        try expect(answers.count == reads.count, "asked for \(reads.count) files, it answers \(answers.count)")
+        try expect(answers.count == reads.count, "reading \(reads.count) files returns \(answers.count)")
         return answers
     }
 
@@ -99,7 +99,7 @@ extension RemoteFilesConformance {
     static func read(_ files: any RemoteFiles, _ names: [String]) throws -> [[UInt8]?] {
         try zip(names, read(files, names.map { RemoteRead(name: $0, range: nil, limit: 64 << 20) })).map { name, contents in
             let (bytes, isWhole) = try bytes(contents, name)
-            try expect(isWhole, "\"\(name)\" was asked for as a whole, and is said to be a part")
+            try expect(isWhole, "\"\(name)\" was requested as a whole, but is returned as a part")
             return bytes
         }
     }
@@ -119,7 +119,7 @@ extension RemoteFilesConformance {
         for (file, found) in zip(all, try read(files, all.map(\.name))) {
             guard let found else { throw Checks.Problem(message: "\(when), \"\(file.name)\" is missing") }
             guard found != file.bytes else { continue }
-            let how = found.count == file.bytes.count ? "is not what was published" : "has \(found.count) bytes of \(file.bytes.count)"
+            let how = found.count == file.bytes.count ? "is not as it was published" : "has \(found.count) bytes of \(file.bytes.count)"
             throw Checks.Problem(message: "\(when), \"\(file.name)\" \(how)")
         }
     }
@@ -139,10 +139,10 @@ extension RemoteFilesConformance {
         let listed = try list(files, directory), wanted = Set(all.map(\.name)), names = Set(listed.keys)
         let missing = wanted.subtracting(names).sorted(), strange = names.subtracting(wanted).sorted()
         try expect(missing.isEmpty, "\(when), \(missing.count) of \(all.count) files are not listed: \(missing.prefix(3))")
-        try expect(strange.isEmpty, "\(when), there is listed what nobody published: \(strange.prefix(3))")
+        try expect(strange.isEmpty, "\(when), files are listed that were not published: \(strange.prefix(3))")
         for file in all {
             guard let told = listed[file.name], let size = told, size != file.bytes.count else { continue }
-            throw Checks.Problem(message: "\(when), \"\(file.name)\" is listed with \(size) bytes, and has \(file.bytes.count)")
+            throw Checks.Problem(message: "\(when), \"\(file.name)\" is listed with \(size) bytes, but has \(file.bytes.count)")
         }
     }
 }

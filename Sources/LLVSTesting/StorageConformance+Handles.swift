@@ -3,7 +3,7 @@ import LLVS
 // Checks of several handles, and of everything besides records.
 extension StorageConformance {
     static func reopening(_ subject: Subject) throws {
-        try skip(unless: subject.isPersistent, "it is gone once it is closed")
+        try skip(unless: subject.isPersistent, "it does not outlive its closing")
         var stored: Set<[UInt8]> = []
         for round in 0..<5 {
             let storage = try subject.open(false)
@@ -16,7 +16,7 @@ extension StorageConformance {
     }
 
     static func sharing(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one handle at a time")
+        try skip(unless: subject.isShared, "only one handle may be open")
         let a = try subject.open(false), b = try subject.open(false)
         _ = try scan(a)
         _ = try scan(b)
@@ -49,7 +49,7 @@ extension StorageConformance {
     }
 
     static func appendingAtOnce(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one handle at a time")
+        try skip(unless: subject.isShared, "only one handle may be open")
         let handles = [try subject.open(false), try subject.open(false)]
         let record = { (thread: Int, turn: Int) in bytes(seed: UInt64(thread * 1000 + turn), count: 60 + turn) }
         let lock = Lock()
@@ -83,7 +83,7 @@ extension StorageConformance {
         for count in [0, 1, 65_536, 65_537, threshold + 1, 3_000_000] {
             let data = bytes(seed: UInt64(count), count: count)
             let id = try data.withUnsafeBytes { try storage.storeBlob($0) }
-            try expect(try storage.hasBlob(id), "a blob of \(count) bytes is not there")
+            try expect(try storage.hasBlob(id), "a blob of \(count) bytes is missing")
             for (offset, length) in [
                 (0, count), (0, min(1, count)), (count / 2, count / 3), (max(0, count - 10), min(10, count)),
                 (min(65_530, count), max(0, min(20, count - 65_530))),
@@ -99,14 +99,14 @@ extension StorageConformance {
                 try over.withUnsafeMutableBytes { try storage.readBlob(id, at: 0, into: $0) }
             }
         }
-        try expect(try !storage.hasBlob(BlobID(high: 1, low: 2)), "a blob that was never stored is there")
+        try expect(try !storage.hasBlob(BlobID(high: 1, low: 2)), "a blob that was never stored exists")
         try storage.sync()
         try storage.close(discarding: false)
     }
 
     static func caches(_ subject: Subject) throws {
         let storage = try subject.open(false)
-        try expect(try storage.cacheGet("index") == nil, "a cache that was never put is there")
+        try expect(try storage.cacheGet("index") == nil, "a cache that was never stored exists")
         let large = bytes(seed: 4, count: 200_000)
         try storage.cachePut("index", [1, 2, 3])
         try storage.cachePut("a.b-c_9", large)
@@ -116,12 +116,12 @@ extension StorageConformance {
         try expect(try storage.cacheGet("a.b-c_9") == large, "a cache of 200,000 bytes is not read back")
         try storage.cacheDelete("index")
         try storage.cacheDelete("index")
-        try expect(try storage.cacheGet("index") == nil, "a cache is there after it was deleted")
+        try expect(try storage.cacheGet("index") == nil, "a cache exists after it was deleted")
         try storage.close(discarding: false)
         if subject.isPersistent {
             let again = try subject.open(false)
             let kept = try again.cacheGet("a.b-c_9")
-            try expect(kept == nil || kept == large, "a cache is changed after reopening")
+            try expect(kept == nil || kept == large, "a cache is different after reopening")
             try again.close(discarding: false)
         }
     }
@@ -146,12 +146,12 @@ extension StorageConformance {
         try append(writer, records)
         try writer.close(discarding: false)
         let reader = try subject.open(true)
-        try expect(reader.isReadOnly, "it does not say that it is read-only")
+        try expect(reader.isReadOnly, "it does not report that it is read-only")
         try expect(are(try scan(reader), records, subject), "not all records are found")
         try expectError([.readOnly], "appending") { try append(reader, [[1]]) }
         try reader.sync()
         try reader.cachePut("x", [1])
-        try expect(try reader.cacheGet("x") == [1], "a cache is not kept in memory")
+        try expect(try reader.cacheGet("x") == [1], "a cache is not retained in memory")
         try reader.close(discarding: false)
     }
 
@@ -164,7 +164,7 @@ extension StorageConformance {
         try storage.verify(
             OperationControl(), found: { found.append(($0.place, Array($0.prefix))) },
             damage: { if $0.lost != .unfinished { damage.append($0) } })
-        try expect(damage.isEmpty, "a sound storage is reported as damaged: \(damage)")
+        try expect(damage.isEmpty, "an undamaged storage is reported as damaged: \(damage)")
         try expect(found.count == 50 || !subject.isOrderly, "\(found.count) records are reported for 50")
         try expect(Set(found.map(\.0)).count == 50, "\(Set(found.map(\.0)).count) places are reported for 50 records")
         for (place, prefix) in found {
@@ -191,7 +191,7 @@ extension StorageConformance {
                 throw Checks.Problem(message: "wrong bytes")
             }
         }
-        try expect(failures.isEmpty, "threads met errors: \(failures.prefix(3))")
+        try expect(failures.isEmpty, "threads failed: \(failures.prefix(3))")
         try storage.close(discarding: false)
     }
 

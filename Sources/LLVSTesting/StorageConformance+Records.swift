@@ -6,7 +6,7 @@ extension StorageConformance {
         let storage = try subject.open(false)
         try expect(try scan(storage).isEmpty, "the first scan of an empty storage reports records")
         try expect(storage.damages.isEmpty, "an empty storage is damaged: \(storage.damages)")
-        try expect(!storage.isReadOnly, "it says that it is read-only")
+        try expect(!storage.isReadOnly, "it reports that it is read-only")
         try expect(!storage.description.isEmpty, "it has no description")
         try storage.sync()
         try expect(try append(storage, []).isEmpty, "appending no records returns places")
@@ -19,7 +19,7 @@ extension StorageConformance {
         var places = try append(storage, Array(records[0..<1]))
         places += try append(storage, Array(records[1..<20]))
         for (record, place) in zip(records, places) {
-            try expect(place.length == UInt64(record.count), "a place says \(place.length) bytes for \(record.count)")
+            try expect(place.length == UInt64(record.count), "the place of a record of \(record.count) bytes has length \(place.length)")
             try expect(try read(storage, place) == record, "a record of \(record.count) bytes is not read back")
         }
         try storage.sync()
@@ -33,7 +33,7 @@ extension StorageConformance {
         for start in stride(from: 0, to: 300, by: 100) { places += try append(storage, Array(records[start..<start + 100])) }
         try expect(Set(places).count == 300, "300 records share \(Set(places).count) places")
         for (i, place) in places.enumerated().reversed() {
-            try expect(try read(storage, place) == records[i], "at the place of record \(i % 100) of a batch another is read")
+            try expect(try read(storage, place) == records[i], "reading the place of record \(i % 100) of a batch returns another record")
         }
         try storage.close(discarding: false)
     }
@@ -45,8 +45,8 @@ extension StorageConformance {
         try append(storage, [records[0]])
         try append(storage, Array(records[1...]))
         let found = try scan(storage)
-        try expect(found.allSatisfy(records.contains), "a scan reports records that nobody appended")
-        try expect(found.isEmpty || !subject.isOrderly, "records that were appended here are reported by scan")
+        try expect(found.allSatisfy(records.contains), "a scan reports records that were not appended")
+        try expect(found.isEmpty || !subject.isOrderly, "a scan reports records that this handle appended")
         try storage.close(discarding: false)
     }
 
@@ -85,14 +85,14 @@ extension StorageConformance {
         let storage = try subject.open(false)
         let records: [[UInt8]] = [[], [0], [0xA7, 0x4C, 0x56, 0x46], [UInt8](repeating: 0, count: 5000), [], [0xFF]]
         let places = try append(storage, records)
-        try expect(try append(storage, [[]]).first?.length == 0, "an empty record has a length")
+        try expect(try append(storage, [[]]).first?.length == 0, "an empty record does not have length 0")
         for (record, place) in zip(records, places) {
             try expect(try read(storage, place) == record, "the record \(record.prefix(4)) is not read back")
         }
         try storage.close(discarding: false)
         if subject.isPersistent {
             let again = try subject.open(false)
-            try expect(are(try scan(again), records + [[]], subject), "odd records are not found again")
+            try expect(are(try scan(again), records + [[]], subject), "empty and unusual records are not found again")
             try again.close(discarding: false)
         }
     }
@@ -111,7 +111,7 @@ extension StorageConformance {
             }
             return try storage.append([RecordPieces(pieces)])
         }
-        guard let first = place.first, place.count == 1 else { throw Checks.Problem(message: "one record got \(place.count) places") }
+        guard let first = place.first, place.count == 1 else { throw Checks.Problem(message: "a record got \(place.count) places") }
         try expect(try read(storage, first) == record, "a record of many pieces is not read back")
         try storage.close(discarding: false)
     }

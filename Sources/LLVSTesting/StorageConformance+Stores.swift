@@ -33,7 +33,7 @@ extension StorageConformance {
             try expect(try store.value(id, at: last)?.data == large, "\(when), a value of 3 MiB is not what was saved")
             let report = try store.verify()
             try expect(report.damages.isEmpty, "\(when), verifying reports damage: \(report.damages.first?.message ?? "")")
-            try expect(report.versions == 201, "\(when), \(report.versions) of 201 versions are there")
+            try expect(report.versions == 201, "\(when), \(report.versions) of 201 versions are found")
         }
         try look(store, "before closing")
         try store.close()
@@ -45,7 +45,7 @@ extension StorageConformance {
     }
 
     static func storesShare(_ subject: Subject) throws {
-        try skip(unless: subject.isShared, "one handle at a time")
+        try skip(unless: subject.isShared, "only one handle may be open")
         let stores = [try store(subject), try store(subject)]
         let failures = Parallel.run(threads: 2, times: 50) { thread, turn in
             let base = try stores[thread].mostRecentHead()?.id
@@ -56,7 +56,7 @@ extension StorageConformance {
             try store.reloadHistory()
             let count = try store.statistics().versions
             // 101 if the histories start from the empty root, which counts too.
-            try expect(count == 100 || count == 101, "store \(i + 1) sees \(count) of 100 versions that two made at once")
+            try expect(count == 100 || count == 101, "store \(i + 1) sees \(count) of 100 versions that two stores made at once")
         }
         for store in stores { try store.close() }
     }
@@ -64,7 +64,7 @@ extension StorageConformance {
     // MARK: Failures
 
     private static func disturbed(_ subject: Subject) throws -> (Disturbance) throws -> Void {
-        guard let disturb = subject.disturb else { throw Checks.Skip(reason: "nobody can make its place fail") }
+        guard let disturb = subject.disturb else { throw Checks.Skip(reason: "the subject cannot make its place fail") }
         return disturb
     }
     private static func attempt(_ disturb: (Disturbance) throws -> Void, _ what: Disturbance) throws {
@@ -87,9 +87,9 @@ extension StorageConformance {
         guard subject.isPersistent else { return }
         let again = try subject.open(false)
         let found = Set(try scan(again))
-        try expect(found.contains(first), "a record is gone after a later append failed")
+        try expect(found.contains(first), "a record is missing after a later append failed")
         if let refused, refused.code != .unknownOutcome {
-            try expect(!found.contains(second), "a record whose append failed is there")
+            try expect(!found.contains(second), "a record whose append failed exists")
         }
         try again.close(discarding: false)
     }
@@ -106,7 +106,7 @@ extension StorageConformance {
             try storage.sync()
         } catch is StoreError { failed = true }
         try attempt(disturb, .mend)
-        try expect(failed, "while its place failed, a record was appended and synced without an error")
+        try expect(failed, "a record was appended and synced without an error although the place failed")
         try? storage.close(discarding: false)
     }
 
@@ -125,19 +125,19 @@ extension StorageConformance {
         let later = try appendOne(storage, after)
         try storage.sync()
         try expect(
-            try read(storage, later) == after && read(storage, place) == before, "a record is not read back after a failure that was mended"
+            try read(storage, later) == after && read(storage, place) == before, "a record is not read back after a failure ended"
         )
         try storage.close(discarding: false)
         guard subject.isPersistent else { return }
         let again = try subject.open(false)
         let found = Set(try scan(again))
-        try expect(found.isSuperset(of: [before, after]), "a record is not found again after a failure that was mended")
+        try expect(found.isSuperset(of: [before, after]), "a record is not found again after a failure ended")
         try again.close(discarding: false)
     }
 
     static func powerCut(_ subject: Subject) throws {
         let disturb = try disturbed(subject)
-        try skip(unless: subject.isPersistent, "it is gone once it is closed")
+        try skip(unless: subject.isPersistent, "it does not outlive its closing")
         let storage = try subject.open(false)
         let synced = (0..<5).map { bytes(seed: UInt64($0), count: 5000) },
             others = (0..<5).map { bytes(seed: UInt64(50 + $0), count: 5000) }
@@ -149,8 +149,8 @@ extension StorageConformance {
         let again = try subject.open(false)
         let found = Set(try scan(again))
         let lost = Set(synced).subtracting(found)
-        try expect(lost.isEmpty, "\(lost.count) of 5 records that were synced are gone after a power cut")
-        try expect(found.isSubset(of: synced + others), "after a power cut there are records that nobody appended")
+        try expect(lost.isEmpty, "\(lost.count) of 5 synced records are missing after a power cut")
+        try expect(found.isSubset(of: synced + others), "after a power cut there are records that were not appended")
         try append(again, [bytes(seed: 99, count: 10)])
         try again.sync()
         try again.close(discarding: false)

@@ -16,13 +16,13 @@ extension StorageConformance {
             return RecordPieces([UnsafeRawBufferPointer(part)])
         }
         let places = try storage.append(pieces)
-        try expect(places.count == records.count, "\(records.count) records got \(places.count) places")
+        try expect(places.count == records.count, "appending \(records.count) records returned \(places.count) places")
         return places
     }
 
     /// Appends one record.
     public static func appendOne(_ storage: any Storage, _ record: [UInt8]) throws -> RecordPlace {
-        guard let place = try append(storage, [record]).first else { throw Checks.Problem(message: "a record got no place") }
+        guard let place = try append(storage, [record]).first else { throw Checks.Problem(message: "appending a record returned no place") }
         return place
     }
 
@@ -31,13 +31,13 @@ extension StorageConformance {
         var places: [RecordPlace] = []
         try storage.scan {
             places.append($0.place)
-            try expect(places.count <= 100_000, "a scan does not come to an end: 100,000 records are reported, and there are fewer")
+            try expect(places.count <= 100_000, "a scan does not end: it reports 100,000 records, but there are fewer")
         }
         return try places.map { try read(storage, $0) }
     }
 
     public static func read(_ storage: any Storage, _ place: RecordPlace) throws -> [UInt8] {
-        try expect(place.length <= 100 << 20, "a record has \(place.length) bytes, and none has so many")
+        try expect(place.length <= 100 << 20, "a record of \(place.length) bytes is reported, but none is as large")
         return try read(storage, place, 0, Int(place.length))
     }
 

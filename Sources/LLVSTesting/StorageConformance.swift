@@ -15,7 +15,7 @@ public enum StorageConformance: ConformanceSuite {
         public var isShared: Bool
         /// Whether it can be opened read-only.
         public var opensReadOnly: Bool
-        /// Whether it reports records in the order of appending, each once: more than is required.
+        /// Whether it reports records in the order of appending, each once. That is more than is required.
         public var isOrderly: Bool
         /// Makes the medium of the place fail, work again, or lose power; nil if that is impossible.
         public var disturb: ((Disturbance) throws -> Void)?
@@ -35,7 +35,7 @@ public enum StorageConformance: ConformanceSuite {
         Check("what was appended need not be scanned", ownRecordsAreNotScanned),
         Check("ranges of a record are read", ranges),
         Check("ranges that do not exist are refused", rangeErrors),
-        Check("empty and odd records are kept", oddRecords),
+        Check("empty and unusual records are kept", oddRecords),
         Check("a record of many pieces is kept", manyPieces),
         Check("a batch of many records is kept", largeBatch),
         Check("a record of several MiB is kept", largeRecord),
@@ -48,13 +48,13 @@ public enum StorageConformance: ConformanceSuite {
         Check("names of caches are checked", cacheNames),
         Check("a read-only handle changes nothing", readOnly),
         Check("verify reports every record and no damage", verifying),
-        Check("reading goes on while others append", concurrency),
+        Check("reading continues while others append", concurrency),
         Check("a closed storage refuses everything", closing),
         Check("a store on it keeps its versions", storeKeepsVersions),
         Check("two stores on it share their versions", storesShare),
         Check("an append that fails leaves nothing", failedAppend),
-        Check("a sync that fails says so", failedSync),
-        Check("a storage goes on after a failure", goingOn),
+        Check("a failed sync is an error", failedSync),
+        Check("a storage continues after a failure", goingOn),
         Check("what was synced survives a power cut", powerCut),
     ]
 }

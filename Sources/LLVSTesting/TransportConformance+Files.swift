@@ -20,8 +20,8 @@ extension TransportConformance {
             let listed = try list(transport)
             try expect(
                 sent.subtracting(listed).isEmpty,
-                "not listed: \(sent.subtracting(listed).sorted().prefix(3)), of \(sent.count) that were sent")
-            try expect(listed.subtracting(sent).isEmpty, "listed, though nobody sent it: \(listed.subtracting(sent).sorted().prefix(3))")
+                "not listed: \(sent.subtracting(listed).sorted().prefix(3)), of \(sent.count) sent")
+            try expect(listed.subtracting(sent).isEmpty, "listed, but not sent: \(listed.subtracting(sent).sorted().prefix(3))")
         }
         transport.close()
     }
@@ -41,8 +41,8 @@ extension TransportConformance {
         let all = (0..<60).map { files("N\($0)", seed: UInt64($0)) }
         try send(transport, all)
         var random = SeededRandom(seed: 3)
-        for _ in 0..<5 { try compare(Array(all.shuffled(using: &random).prefix(17)), in: transport, "asked for in any order") }
-        for file in all.prefix(5) { try compare([file], in: transport, "asked for alone") }
+        for _ in 0..<5 { try compare(Array(all.shuffled(using: &random).prefix(17)), in: transport, "fetched in random order") }
+        for file in all.prefix(5) { try compare([file], in: transport, "fetched in a call of its own") }
         transport.close()
     }
 
@@ -50,7 +50,7 @@ extension TransportConformance {
         let transport = try subject.open()
         try expect(
             try versions(transport, ["NEVER"]) == [nil] && changes(transport, ["NEVER"]) == [nil],
-            "in an empty place there is a file that nobody sent")
+            "an empty place has a file that was not sent")
         let there = [files("A", seed: 1), files("B", seed: 2)]
         try send(transport, there)
         let names = ["C", "A", "AA", "B", "a1", "NEVER"]
@@ -58,8 +58,8 @@ extension TransportConformance {
             ("version", try versions(transport, names), there.map { Optional($0.version) }),
             ("changes", try changes(transport, names), try there.map { Optional(try $0.changes.bytes()) }),
         ] {
-            for i in [0, 2, 4, 5] { try expect(found[i] == nil, "the \(kind) file of \"\(names[i])\" is there, and nobody sent it") }
-            try expect(found[1] == sent[0] && found[3] == sent[1], "beside absent ones, \(kind) files are not those that were sent")
+            for i in [0, 2, 4, 5] { try expect(found[i] == nil, "the \(kind) file of \"\(names[i])\" is fetched, but was not sent") }
+            try expect(found[1] == sent[0] && found[3] == sent[1], "among missing files, the other \(kind) files are not as they were sent")
         }
         transport.close()
     }
@@ -83,7 +83,7 @@ extension TransportConformance {
         let batch = all.enumerated().map { files($1, seed: UInt64($0)) }
         try send(transport, batch)
         try expect(try list(transport) == Set(all), "not listed: \(Set(all).subtracting(try list(transport)).sorted().prefix(3))")
-        try compare(batch, in: transport, "under odd names")
+        try compare(batch, in: transport, "with unusual names")
         transport.close()
     }
 
@@ -96,7 +96,7 @@ extension TransportConformance {
         ]
         let batch = odd.enumerated().map { ExchangeFiles(name: "ODD\($0)", version: $1, changes: $1) }
         try send(transport, batch)
-        try compare(batch, in: transport, "sent as odd bytes")
+        try compare(batch, in: transport, "sent with unusual bytes")
         transport.close()
     }
 
@@ -120,7 +120,7 @@ extension TransportConformance {
         let names = whole.map(\.name)
         func called() throws -> [String] { try transport.unusable(among: names, OperationControl()) }
         try send(transport, whole)
-        try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable, though their files are whole")
+        try expect(try called().isEmpty, "\(try called().prefix(3)) are reported as unusable, but their files are complete")
         // The transport may, but need not, notice that two were cut short.
         let cut = [
             ExchangeFiles(name: "W3", version: whole[3].version, changes: Array("[{\"remove\"".utf8)),
@@ -129,9 +129,9 @@ extension TransportConformance {
         try send(transport, cut)
         try expect(
             try Set(called()).isSubset(of: cut.map(\.name)),
-            "\(try called().prefix(3)) are called unusable, when only those of W3 and W7 were cut short")
+            "\(try called().prefix(3)) are reported as unusable, but only the files of W3 and W7 were cut short")
         try send(transport, [whole[3], whole[7]])
-        try expect(try called().isEmpty, "\(try called().prefix(3)) are called unusable after whole files took their place")
+        try expect(try called().isEmpty, "\(try called().prefix(3)) are reported as unusable after complete files replaced theirs")
         transport.close()
     }
 

@@ -4,7 +4,7 @@ import LLVS
 ///
 /// Runs without a test framework. Each check has a place of its own and returns a result; no behaviour of a transport makes it trap.
 public enum TransportConformance: ConformanceSuite {
-    /// One place on the other side, empty at first.
+    /// One place for the other side's data, empty at first.
     public struct Subject {
         /// Opens a transport to the place.
         public var open: () throws -> any ExchangeTransport
@@ -12,7 +12,7 @@ public enum TransportConformance: ConformanceSuite {
         public var isShared: Bool
         /// Whether it carries snapshots.
         public var hasSnapshots: Bool
-        /// Whether it notifies its observers of what another transport sent to the place.
+        /// Whether it notifies its observers of versions that another transport sent to the place.
         public var tells: Bool
         /// Makes the place unreachable, or reachable again; nil if that is impossible.
         public var disturb: ((Disturbance) throws -> Void)?
@@ -29,23 +29,23 @@ public enum TransportConformance: ConformanceSuite {
         Check("what was sent is listed, and nothing else", listing),
         Check("files come back byte for byte", roundTrip),
         Check("each name gets its own files", ownFiles),
-        Check("files that are absent are answered as absent", absence),
+        Check("missing files are reported as missing", absence),
         Check("files that are sent again are replaced", replacing),
         Check("all version ids can be names", names(_:)),
-        Check("odd bytes are carried as they are", oddBytes),
-        Check("large files are carried whole", largeFiles),
+        Check("unusual bytes are sent unchanged", oddBytes),
+        Check("large files are complete", largeFiles),
         Check("many files are listed and fetched", manyFiles),
-        Check("files that are whole are not called unusable", unusable),
+        Check("complete files are not reported as unusable", unusable),
         Check("another transport on the place sees what was sent", sharing),
-        Check("whoever lists a version can fetch both its files", publishing),
-        Check("two that send at once lose nothing", sendingAtOnce),
-        Check("equal marks stand for equal listings", marks),
-        Check("cancelling leaves whole files only", cancelling),
-        Check("a place that cannot be reached is an error", unreachable),
+        Check("both files of a listed version can be fetched", publishing),
+        Check("two transports that send at once lose nothing", sendingAtOnce),
+        Check("equal marks imply equal listings", marks),
+        Check("cancelling leaves only complete files", cancelling),
+        Check("an unreachable place is an error", unreachable),
         Check("snapshot files are kept, replaced and deleted", snapshots),
-        Check("snapshot files are no versions", snapshotsApart),
+        Check("snapshot files are not listed as versions", snapshotsApart),
         Check("state is kept", state),
-        Check("news are told", news),
+        Check("observers get news", news),
         Check("two stores exchange through it", storesExchange),
         Check("a snapshot is restored through it", storeSnapshot),
     ]
@@ -53,8 +53,8 @@ public enum TransportConformance: ConformanceSuite {
 
 // Reads and writes for the checks.
 extension TransportConformance {
-    /// Returns the two files of a version, with bytes that depend on a seed. The version file has as much of the real form as all places
-    /// need.
+    /// Returns the two files of a version, with bytes that depend on a seed. The version file has as much of the real form as transports
+    /// may require.
     static func files(_ name: String, seed: UInt64 = 1, size: Int = 200) -> ExchangeFiles {
         let version = Array("{\"version\":{\"a\":\"".utf8) + text(seed &* 2, 100 + size / 10) + Array("\"}}".utf8)
         return ExchangeFiles(name: name, version: version, changes: text(seed &* 2 &+ 1, size))
@@ -90,8 +90,8 @@ extension TransportConformance {
         while answers.count < names.count {
             let asked = Array(names[answers.count...])
             let files = try body(asked, OperationControl())
-            try expect(!files.isEmpty, "asked for \(asked.count) \(kind), it answers none")
-            try expect(files.count <= asked.count, "asked for \(asked.count) \(kind), it answers \(files.count)")
+            try expect(!files.isEmpty, "fetching \(asked.count) \(kind) returns none")
+            try expect(files.count <= asked.count, "fetching \(asked.count) \(kind) returns \(files.count)")
             for file in files {
                 if case .unreadable(let error) = file { throw Checks.Problem(message: "one of the \(kind) cannot be read: \(error)") }
                 answers.append(try FaultyTransport.bytes(file))
@@ -116,7 +116,7 @@ extension TransportConformance {
             for (name, (found, sent)) in zip(names, zip(found, sent)) {
                 guard let found else { throw Checks.Problem(message: "\(when), the \(kind) file of \"\(name)\" is missing") }
                 guard found != sent else { continue }
-                let how = found.count == sent.count ? "is not what was sent" : "has \(found.count) bytes of \(sent.count)"
+                let how = found.count == sent.count ? "is not as it was sent" : "has \(found.count) bytes of \(sent.count)"
                 throw Checks.Problem(message: "\(when), the \(kind) file of \"\(name)\" \(how)")
             }
         }

@@ -1,4 +1,4 @@
-/* Files of the host in C: paths in an array, which several transports may share. For tests. */
+/* Files of a host in C: paths in an array, which several transports may share. For tests. */
 #ifndef LLVS_TESTS_ARRAY_FILES_H
 #define LLVS_TESTS_ARRAY_FILES_H
 
@@ -14,11 +14,11 @@ typedef struct shelf {
     struct { char name[256]; uint8_t *data; size_t size; } files[2048];
     size_t count;
     pthread_mutex_t mutex;
-    /* It cannot be reached. */
+    /* Whether it cannot be reached. */
     int failing;
     int lists, reads, publishes, removes, closes;
-    int was_seen; /* a file that was half written may have been seen */
-    /* What is wrong with it; empty: nothing. */
+    int was_seen; /* whether a half-written file may have been seen */
+    /* The name of its defect; empty: none. */
     const char *defect;
 } shelf;
 
@@ -113,7 +113,7 @@ static inline llvs_status shelf_take(void *payload, const llvs_bytes *piece, llv
     return LLVS_OK;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static inline llvs_status shelf_put(shelf *s, const llvs_bytes *name, uint8_t *data, size_t size) {
     size_t i = shelf_find(s, name);
     if (i == sizeof s->files / sizeof *s->files || name->size >= sizeof s->files[0].name) {
@@ -149,7 +149,7 @@ static inline llvs_status shelf_publish(void *payload, const llvs_bytes *name, l
         pthread_mutex_unlock(&s->mutex);
         replaces = 1;
         {
-            /* Until somebody who looks all the while has looked a few times; or nobody looks. */
+            /* Wait until a reader that polls has polled a few times, or until it is clear that none does. */
             struct timespec moment = { 0, 5000000 };
             int before, waited;
             pthread_mutex_lock(&s->mutex);

@@ -1,4 +1,4 @@
-/* A storage of the host in a few lines of C: records in an array. For tests. */
+/* A storage of a host in a few lines of C: records in an array. For tests. */
 #ifndef LLVS_TESTS_ARRAY_STORAGE_H
 #define LLVS_TESTS_ARRAY_STORAGE_H
 
@@ -10,9 +10,9 @@
 typedef struct array_storage {
     struct { uint8_t *data; size_t size; } records[16384];
     size_t count;
-    /* How many a scan reports at a time; 0: all. */
+    /* The number of records that a scan reports at a time; 0: all. */
     size_t scan_page;
-    /* Fails once this many callbacks have run; 0: never. */
+    /* After this many callbacks each one fails; 0: never. */
     int fail_after;
     llvs_status fail_with;
     int calls, syncs, closes, running;
@@ -20,7 +20,7 @@ typedef struct array_storage {
     size_t blob_count;
 } array_storage;
 
-/* Counts the call; notices a second one beside it. */
+/* Counts the call. Notices a second one at the same time. */
 static inline llvs_status array_storage_call(array_storage *s, llvs_error **error) {
     s->calls++;
     if (s->running) { *error = llvs_error_make(99, llvs_str("two callbacks at once")); return LLVS_ERROR_USER; }

@@ -1,4 +1,4 @@
-/* A transport of the host in C: files in an array, which several transports may share. For tests. */
+/* A transport of a host in C: files in an array, which several transports may share. For tests. */
 #ifndef LLVS_TESTS_ARRAY_TRANSPORT_H
 #define LLVS_TESTS_ARRAY_TRANSPORT_H
 
@@ -12,10 +12,10 @@
 typedef struct array_area {
     struct { char name[256]; uint8_t *data; size_t size; } files[8192];
     size_t count;
-    /* The callback that fails: "list", "fetch_versions", ...; NULL: none. */
+    /* The name of the callback that fails: "list", "fetch_versions", ...; NULL: none. */
     const char *failing;
     int sends, looks, closes;
-    /* Set while something is sent, to be cancelled meanwhile. */
+    /* If set, cancelled while something is sent. */
     llvs_cancel_token *cancel_while_sending;
 } array_area;
 
@@ -97,7 +97,7 @@ static inline llvs_status area_send(void *payload, const llvs_exchange_files *co
     }
     return status;
 }
-/* Those of which a file is missing or empty. */
+/* Reports the names of which a file is missing or empty. */
 static inline llvs_status area_unusable(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
     array_area *a = payload;
     size_t i;

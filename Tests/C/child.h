@@ -18,20 +18,19 @@
 #include <sys/syscall.h>
 #endif
 
-/* Ends the process as a trap does, without a trace of it. */
+/* Ends the process like a trap, but without a message. */
 static inline void trap_on_purpose(void) {
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
-/* For how many seconds no thread of a child may be at work. Other work on the machine does not count: a thread that could run is at
-   work. */
+/* For how many seconds no thread of a child may be at work. Load of other programs does not count: a thread that could run is at work. */
 enum { CHILD_IDLE_SECONDS = 120 };
 
-/* What a watch knows of a child. All zeros at first. */
+/* The state of a watch over a child. All zeros at first. */
 struct child_watch {
     int has_begun;
-    unsigned long first, ticks; /* of the processor, by all of its threads: when the watch began, and now */
+    unsigned long first, ticks; /* processor time of all threads: when the watch began, and now */
     unsigned long idle;         /* milliseconds */
 };
 enum child_fate { CHILD_WORKS, CHILD_LOOPS, CHILD_HANGS };
@@ -52,7 +51,7 @@ static inline int child_is_at_work(pid_t child, unsigned long *ticks) {
         FILE *file;
         snprintf(path, sizeof path, "/proc/%ld/task/%.20s/stat", (long)child, entry->d_name);
         if (entry->d_name[0] == '.' || !(file = fopen(path, "r"))) continue;
-        /* The name, in parentheses, may hold anything. */
+        /* The name, in parentheses, may contain any characters. */
         if (fgets(line, sizeof line, file) && (behind = strrchr(line, ')')) &&
             sscanf(behind + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &system) == 3) {
             *ticks += user + system;
@@ -64,7 +63,7 @@ static inline int child_is_at_work(pid_t child, unsigned long *ticks) {
     return works;
 }
 
-/* Looks at a child again after `passed` milliseconds. Returns whether it used more than `seconds` of the processor since the watch began,
+/* Checks a child again after `passed` milliseconds. Returns whether it used more than `seconds` of the processor since the watch began,
    or did nothing for `idle_seconds`. */
 static inline enum child_fate child_look(struct child_watch *watch, pid_t child, unsigned long passed, unsigned long seconds,
                                          unsigned long idle_seconds) {
@@ -81,7 +80,7 @@ static inline enum child_fate child_look(struct child_watch *watch, pid_t child,
     return watch->idle > 1000ul * idle_seconds ? CHILD_HANGS : CHILD_WORKS;
 }
 
-/* Waits for the end of a child, and makes one to it if it uses more than `seconds` of the processor or hangs. `fate` (may be NULL) says
+/* Waits for the end of a child, and kills it if it uses more than `seconds` of the processor or hangs. `fate` (may be NULL) reports
    which. Returns what waitpid returns. */
 static inline pid_t wait_for_child(pid_t child, unsigned long seconds, int *status, enum child_fate *fate) {
     struct child_watch watch = { 0, 0, 0, 0 };
@@ -94,7 +93,7 @@ static inline pid_t wait_for_child(pid_t child, unsigned long seconds, int *stat
     end = (int)syscall(SYS_pidfd_open, child, 0);
 #endif
     while ((ended = waitpid(child, status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-        /* Without a descriptor that tells of the end it looks again and again. */
+        /* Without a descriptor that reports the end, it polls. */
         struct pollfd one;
         unsigned long passed = end >= 0 ? 1000 : pause;
         one.fd = end;

@@ -1,4 +1,4 @@
-// What the tests of llvs.hpp share.
+// Functions that the tests of llvs.hpp share.
 #ifndef EXPECT_HPP
 #define EXPECT_HPP
 
@@ -16,7 +16,7 @@
         }                                                                          \
     } while (0)
 
-/// The code of what a call throws; LLVS_OK when it throws nothing.
+/// The code that a call throws; LLVS_OK if it throws nothing.
 template <typename Body>
 llvs_status code_of(Body body) {
     try {
@@ -28,12 +28,12 @@ llvs_status code_of(Body body) {
     return LLVS_OK;
 }
 
-/// An exception of our own, to be known again.
+/// An exception of the test's own, which it can recognise.
 struct Thrown {
     int number;
 };
 
-/// The number of the Thrown that a call throws; 0 when it throws nothing.
+/// The number of the Thrown that a call throws; 0 if it throws nothing.
 template <typename Body>
 int thrown_by(Body body) {
     try {

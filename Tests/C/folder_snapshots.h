@@ -1,4 +1,4 @@
-/* Snapshots of whole stores in a folder: an exchange with its file: URL, for one call. */
+/* Snapshots of whole stores in a folder: an exchange with the folder's file: URL that is open for one call. */
 #ifndef LLVS_TESTS_FOLDER_SNAPSHOTS_H
 #define LLVS_TESTS_FOLDER_SNAPSHOTS_H
 

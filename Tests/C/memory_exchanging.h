@@ -1,4 +1,4 @@
-/* Exchanges, snapshots, the coordinator and who observes, for memory_operations.h. */
+/* Exchanges, snapshots, the coordinator and observers, for memory_operations.h. */
 #ifndef LLVS_TESTS_MEMORY_EXCHANGING_H
 #define LLVS_TESTS_MEMORY_EXCHANGING_H
 
@@ -12,7 +12,7 @@ static void before_sending(world *w) {
 }
 static llvs_status do_send(world *w, llvs_error **error) { return llvs_exchange_send(w->exchange, NULL, NULL, error); }
 static void before_sending_to_memory(world *w) { NEED(llvs_exchange_open(w->store, llvs_str("memory:here"), NULL, &w->exchange, &error)); }
-/* The exchange leads to another store of the same kind from then on. */
+/* From then on the exchange is that of another store of the same kind. */
 static void turn(world *w, const char *url) {
     char path[400];
     llvs_exchange_free(w->exchange);
@@ -29,7 +29,7 @@ static void before_retrieving_from_memory(world *w) {
     llvs_exchange *first;
     before_sending_to_memory(w);
     NEED(llvs_exchange_send(w->exchange, NULL, NULL, &error));
-    first = w->exchange; /* the place is there while somebody has it open */
+    first = w->exchange; /* the place exists as long as an exchange with it is open */
     w->exchange = NULL;
     turn(w, "memory:here");
     (void)first;
@@ -47,7 +47,7 @@ static llvs_status do_retrieve(world *w, llvs_error **error) {
     llvs_exchange_result_free(result);
     return status;
 }
-/* What came is whole; the rest comes now. */
+/* What was received is whole, and the rest can be received now. */
 static void after_retrieving(world *w) {
     llvs_exchange_result *result;
     NEED(llvs_exchange_retrieve(w->exchange, NULL, &result, &error));
@@ -63,7 +63,7 @@ static llvs_status do_verify_exchange(world *w, llvs_error **error) {
     return status;
 }
 static llvs_status do_put_snapshot(world *w, llvs_error **error) { return llvs_exchange_put_snapshot(w->exchange, NULL, NULL, error); }
-/* What was added whole stays; the rest comes now. */
+/* What was added as a whole remains, and the rest can be added now. */
 static void after_restoring(world *w) {
     llvs_status status = llvs_exchange_restore_snapshot(w->exchange, NULL, NULL, NULL);
     if (status != LLVS_OK && status != LLVS_ERROR_STORE_NOT_EMPTY) _exit(99);
@@ -73,7 +73,7 @@ static llvs_status do_restore_snapshot(world *w, llvs_error **error) {
     return llvs_exchange_restore_snapshot(w->exchange, NULL, NULL, error);
 }
 
-/* ---- The coordinator, and who observes ---- */
+/* ---- The coordinator, and observers ---- */
 static void before_coordinating(world *w) {
     llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_store_options store = options_of(w);

@@ -8,14 +8,14 @@
 
 typedef struct operation {
     const char *name;
-    /* Bits of the kinds of storage for which it runs, and READS. */
+    /* The kinds of storage for which it runs, as bits, and READS. */
     unsigned storages;
-    /* With memory for all it likes; may be NULL. */
+    /* Runs with enough memory; may be NULL. */
     void (*prepare)(world *w);
     llvs_status (*run)(world *w, llvs_error **error);
-    /* Looks, with memory again, what became of it; may be NULL. */
+    /* Checks the result, with enough memory again; may be NULL. */
     void (*finish)(world *w);
-    /* The version that is there when it succeeded; or NULL. */
+    /* The version that exists if it succeeded; or NULL. */
     const char *saves;
 } operation;
 
@@ -24,7 +24,7 @@ typedef struct operation {
 #define M (1u << LLVS_STORAGE_MEMORY)
 #define H (1u << LLVS_STORAGE_HOST)
 #define ALL (F | S | M | H)
-/* It stores nothing: all its limits get the same store, one after the other, which is verified behind the last. */
+/* It stores nothing: all its limits use the same store, one after the other, and the store is verified after the last. */
 #define READS 32u
 
 static const operation operations[] = {

@@ -1,4 +1,4 @@
-/* What is asked of a store, for memory_operations.h. */
+/* Operations that read a store, for memory_operations.h. */
 #ifndef LLVS_TESTS_MEMORY_READING_H
 #define LLVS_TESTS_MEMORY_READING_H
 
@@ -35,7 +35,7 @@ static llvs_status do_values(world *w, llvs_error **error) {
     llvs_value_list_free(list);
     return status;
 }
-/* Of a version here and there, far from any map. */
+/* At scattered versions, far from any map. */
 static llvs_status do_values_of_the_past(world *w, llvs_error **error) {
     llvs_value_list *list = NULL;
     llvs_status status = LLVS_OK;

@@ -11,7 +11,7 @@ static void before_opening(world *w) {
     w->store = NULL;
 }
 static llvs_status do_open(world *w, llvs_error **error) { return open_at(w, w->path, w->array, &w->store, error); }
-/* Caches are derived, and made anew. */
+/* Caches are derived, and are rebuilt. */
 static void before_opening_bare(world *w) {
     char command[700];
     before_opening(w);
@@ -143,7 +143,7 @@ static llvs_status do_size(world *w, llvs_error **error) {
     llvs_size_report_free(report);
     return status;
 }
-/* A database that is open in the process is not salvaged. */
+/* A database that is open in this process is not salvaged. */
 static void before_salvaging(world *w) {
     if (w->kind != LLVS_STORAGE_SQLITE) return;
     NEED(llvs_store_close(w->store, &error));

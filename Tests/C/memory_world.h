@@ -1,4 +1,4 @@
-/* A store with enough in it that every operation needs memory by the MiB, for tests that take memory away. */
+/* A store with so much data that every operation needs memory by the MiB, for tests that limit memory. */
 #ifndef LLVS_TESTS_MEMORY_WORLD_H
 #define LLVS_TESTS_MEMORY_WORLD_H
 
@@ -11,7 +11,7 @@
 
 enum { MEBIBYTE = 1 << 20, VALUES = 20000, LARGE = 6 * MEBIBYTE, CHAIN = 400, NOTE = 16 << 10, SIDE = 8000 };
 
-/* A child that goes wrong says why on its standard error; the parent shows it. */
+/* A child that fails prints the reason to standard error, and the parent shows it. */
 #define NEED(call)                                                                                                  \
     do {                                                                                                            \
         llvs_error *error = NULL;                                                                                   \
@@ -22,7 +22,7 @@ enum { MEBIBYTE = 1 << 20, VALUES = 20000, LARGE = 6 * MEBIBYTE, CHAIN = 400, NO
         }                                                                                                           \
     } while (0)
 
-/* Of this process now, in bytes. */
+/* The address space of this process, in bytes. */
 static inline size_t address_space(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     unsigned long pages = 0;
@@ -37,7 +37,7 @@ static inline void limit_to(rlim_t bytes) {
     if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(91);
 }
 
-/* Takes what the allocator holds, in pieces of all sizes, so that nothing is left but what the limit allows. Never given back. */
+/* Takes all free blocks of the allocator, in all sizes, so that only the limit remains. They are never freed. */
 static inline void take_what_is_free(void) {
     static void *volatile taken;
     size_t size;
@@ -47,7 +47,7 @@ static inline void take_what_is_free(void) {
     }
 }
 
-/* What no deflating makes smaller. */
+/* Fills it with incompressible bytes. */
 static inline void fill(uint8_t *bytes, size_t size, uint64_t word) {
     size_t i;
     word = word * 2654435761u + 88172645463325252u;
@@ -62,13 +62,13 @@ static inline void fill(uint8_t *bytes, size_t size, uint64_t word) {
 typedef struct world {
     int kind;
     char path[300], folder[300], scratch[300];
-    /* A folder that has all, and a snapshot; it lies beside the directory and all worlds read it. */
+    /* A folder with all versions and a snapshot. It lies beside the directory, and all worlds read it. */
     char sent[300];
     array_storage *array;
     llvs_store *store, *other;
     llvs_coordinator *coordinator;
     llvs_exchange *exchange;
-    /* What operations use, made before memory is short. */
+    /* The arguments of operations, made before memory is limited. */
     llvs_change *changes;
     char (*names)[32];
     uint8_t *bytes;
@@ -98,7 +98,7 @@ static inline llvs_status open_at(world *w, const char *path, array_storage *arr
     return status;
 }
 
-/* Makes `count` changes of values from number `first` on, with `size` bytes each that depend on `seed`. */
+/* Makes `count` changes of values, beginning with number `first`. Each has `size` bytes that depend on `seed`. */
 static inline void make_changes(world *w, size_t first, size_t count, size_t size, uint64_t seed) {
     size_t i;
     for (i = 0; i < count; i++) {
@@ -163,7 +163,7 @@ static inline void fill_folder(world *w) {
     llvs_exchange_free(exchange);
 }
 
-/* Room for changes; files are told apart by what is appended to `directory`. */
+/* Allocates room for changes. The paths of its files begin with `directory`. */
 static inline void make_world(world *w, int kind, const char *directory) {
     memset(w, 0, sizeof *w);
     w->kind = kind;
@@ -179,7 +179,7 @@ static inline void make_world(world *w, int kind, const char *directory) {
     if (!w->array || !w->changes || !w->names || !w->ids || !w->bytes) _exit(92);
 }
 
-/* The array of a storage of the host lies beside the files of the others: records, then blobs, each with its size (and name) before it. */
+/* The array of a host's storage is written beside the files of the others: records, then blobs, each after its size (and name). */
 static inline void write_array(const array_storage *array, const char *directory) {
     char path[400];
     FILE *file;
@@ -222,7 +222,7 @@ static inline void read_array(array_storage *array, const char *directory) {
     fclose(file);
 }
 
-/* The store answers, has all that was acknowledged, and takes more. */
+/* Checks that the store answers, has all acknowledged versions, and accepts more. */
 static inline void look_at_world(world *w, const char *saved) {
     static const char *const versions[] = { "base", "large", "chain-0", "top", "left", "right", "head-7" };
     llvs_version_list *list;
@@ -253,7 +253,7 @@ static inline void look_at_world(world *w, const char *saved) {
     NEED(llvs_store_make_version(w->store, llvs_str("right"), &change, 1, sizeof change, NULL, NULL, NULL, &error));
 }
 
-/* What was written is whole. */
+/* Checks that everything that was written is whole. */
 static inline void verify_world(world *w) {
     llvs_verify_report *report;
     NEED(llvs_store_verify(w->store, NULL, &report, &error));

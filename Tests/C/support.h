@@ -1,4 +1,4 @@
-/* What the tests of the C interface share. Include it first. */
+/* Functions that the tests of the C interface share. Include it first. */
 #ifndef LLVS_TESTS_SUPPORT_H
 #define LLVS_TESTS_SUPPORT_H
 
@@ -20,7 +20,7 @@
 
 #include "llvs.h"
 
-/* A call that must succeed, its error printed when it does not. `call` uses `&error`. */
+/* A call that must succeed. Prints its error if it does not. `call` uses `&error`. */
 #define OK(call)                                                                                      \
     do {                                                                                              \
         llvs_error *error = NULL;                                                                     \
@@ -53,7 +53,7 @@
         llvs_error_free(error);                                                                       \
     } while (0)
 
-/* A call of which this test does not care whether it succeeds. */
+/* A call that may succeed or fail. */
 #define MAY_FAIL(call) ((void)((call) == LLVS_OK))
 
 static inline llvs_change insert(const char *id, const char *data) {
@@ -90,7 +90,7 @@ static inline llvs_version_id save(llvs_store *store, const llvs_version_id *pre
     return id;
 }
 
-/* Options that lead an exchange through a transport; good until the next use. */
+/* Options for an exchange through a transport; valid until the next use. */
 static inline const llvs_exchange_options *through(llvs_transport *transport) {
     static llvs_exchange_options options;
     options = (llvs_exchange_options)LLVS_EXCHANGE_OPTIONS_INIT;
@@ -106,7 +106,7 @@ static inline int same_id(llvs_bytes bytes, const llvs_version_id *id) {
     return bytes.size == id->size && memcmp(bytes.data, id->text, bytes.size) == 0;
 }
 
-/* The value is these bytes; NULL: there is none. */
+/* Checks that the value has these bytes; NULL: that it does not exist. */
 static inline void value_is(llvs_store *store, const llvs_version_id *at, const char *id, const char *expected) {
     llvs_buffer data;
     llvs_version_id stored;
@@ -129,13 +129,13 @@ static inline size_t version_count(llvs_store *store) {
     return (size_t)statistics.versions;
 }
 
-/* Whether all of what a test draws is to be done: `scripts/test --deep`. Otherwise it does a fixed part of it. */
+/* Whether the test runs in full: `scripts/test --deep`. Otherwise it runs a fixed part. */
 static inline int is_deep(void) {
     const char *deep = getenv("LLVS_DEEP");
     return deep && *deep;
 }
 
-/* A new directory below the system's for temporary files; remove_directory removes it. */
+/* Makes a new directory in the system's directory for temporary files. remove_directory removes it. */
 static inline char *new_directory(void) {
     const char *base = getenv("TMPDIR");
     size_t size = strlen(base ? base : "/tmp") + 32;
@@ -157,7 +157,7 @@ static inline int is_exchange_folder_below(const char *path, int depth) {
     if (folder) closedir(folder);
     return found;
 }
-/* Returns whether all of it is gone. */
+/* Returns whether all of it was removed. */
 static inline int remove_all_of(const char *path) {
     struct stat status;
     DIR *folder;
@@ -177,13 +177,13 @@ static inline void remove_directory(char *path) {
     char command[3000];
     const char *strict = getenv("LLVS_STRICT");
     assert_true(strlen(path) < 1000);
-    /* What is left in an exchange folder other implementations must be able to read (scripts/lib/strict.sh). */
+    /* Other implementations must be able to read what is left in an exchange folder (scripts/lib/strict.sh). */
     if (strict && *strict && is_exchange_folder_below(path, 0)) {
         snprintf(command, sizeof command, "chmod -R u+rwx '%s'; \"$LLVS_STRICT\" '%s' '%s'", path, path, __BASE_FILE__);
         assert_int_equal(system(command), 0);
     }
     if (!remove_all_of(path)) {
-        /* Something in it may not be changed. */
+        /* Something in it may be write-protected. */
         snprintf(command, sizeof command, "chmod -R u+rwx '%s'; rm -rf '%s'", path, path);
         assert_int_equal(system(command), 0);
     }

@@ -1,6 +1,6 @@
 /*
- * Files that claim to be, or are, far larger than there is memory: whoever reads them in a process that may have little
- * memory gets an answer or an error, and the process does not end.
+ * Files that claim to be, or are, far larger than memory. A process with little memory that reads them gets an answer or an error, and does
+ * not end.
  */
 #define _GNU_SOURCE /* RLIMIT_AS, nftw */
 #include "support.h"
@@ -16,7 +16,7 @@
 
 enum { FILES_MAX = 200, LARGE = (1 << 20) + 5000, ALLOWANCE_MIB = 256, ABSURD_MIB = 512 };
 
-/* ---- What is made absurd ---- */
+/* ---- What is made too large ---- */
 
 static char *files[FILES_MAX];
 static size_t file_count;
@@ -30,7 +30,7 @@ static int note(const char *path, const struct stat *status, int type, struct FT
 }
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* A store with versions and a large value, its cache, and a folder with its versions and a snapshot: in "store" and "folder". */
+/* Makes a store with versions and a large value, its cache, and a folder with its versions and a snapshot, in "store" and "folder". */
 static void make_original(const char *directory) {
     char *path = join(directory, "store"), *folder = join(directory, "folder"), *large = malloc(LARGE), url[1100];
     llvs_store *store;
@@ -66,8 +66,8 @@ static uint32_t crc32c(const uint8_t *bytes, size_t size) {
 }
 static void put(uint8_t *at, uint64_t number, int size) { for (int i = 0; i < size; i++) at[i] = (uint8_t)(number >> 8 * i); }
 
-/* The first frame of a segment (docs/format.md), with every checksum right, and lies in it. `count` records, of which the table lists
- * `listed`. */
+/* Writes the first frame of a segment (docs/format.md), with valid checksums and false sizes. It claims `count` records, of which the
+ * table lists `listed`. */
 static void write_frame(const char *path, uint64_t body_size, uint32_t count, uint32_t listed, const uint64_t lengths[2]) {
     uint8_t bytes[48 + 4 + 24], id[16];
     int file = open(path, O_RDWR);
@@ -86,7 +86,7 @@ static void write_frame(const char *path, uint64_t body_size, uint32_t count, ui
     close(file);
 }
 
-/* Where a salvage would look for records behind a damaged table: some that claim headers of hundreds of MiB. */
+/* Writes records that claim headers of hundreds of MiB, at the place where a salvage would search behind a damaged table. */
 static void write_claims(const char *path) {
     uint8_t claim[48] = {1};
     int file = open(path, O_RDWR);
@@ -105,9 +105,9 @@ static void resize(const char *path, int mebibytes) {
     close(file);
 }
 
-/* ---- Who reads it ---- */
+/* ---- The readers ---- */
 
-static int must_succeed; /* nothing is absurd */
+static int must_succeed; /* no size is false */
 static void forget(llvs_error *error) {
     if (error && must_succeed) {
         fprintf(stderr, "%s\n", llvs_error_message(error));
@@ -210,7 +210,7 @@ static copy begin(void) {
     make_original(c.original);
     return c;
 }
-/* A fresh copy, and its files. */
+/* Makes a fresh copy, and lists its files. */
 static void renew(copy *c) {
     char command[2500];
     snprintf(command, sizeof command, "rm -rf '%s'/* && cp -rp '%s'/. '%s'", c->directory, c->original, c->directory);
@@ -242,7 +242,7 @@ static void files_larger_than_memory(void **state) {
     assert_true(file_count > 8);
     for (size_t i = 0; i < file_count; i++) {
         for (int emptied = 0; emptied < 2; emptied++) {
-            /* In the short run each file in one of the two ways. */
+            /* The short run tests each file in one of the two ways. */
             if (!is_deep() && emptied != (int)(i % 2)) continue;
             renew(&c);
             if (emptied) resize(files[i], 0);
@@ -262,9 +262,9 @@ static void frames_that_claim_absurd_sizes(void **state) {
     (void)state;
     for (int is_long = 0; is_long < 2; is_long++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            /* Half of the counts with each size, all of them in all. */
+            /* Half of the counts with each size, and all of them in total. */
             for (size_t n = s % 2; n < sizeof counts / sizeof *counts; n += 2) {
-                /* In the short run each size and each count in half of what it goes with. */
+                /* The short run combines each size and each count with half of the other values. */
                 if (!is_deep() && (s + n / 2 + (size_t)is_long) % 2 != 0) continue;
                 uint64_t lengths[2] = {sizes[s] - 4 - 12 * (uint64_t)counts[n], 0};
                 const char *segment = NULL;

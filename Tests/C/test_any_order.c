@@ -1,4 +1,4 @@
-/* Handles of two dozen kinds, all of one store, are freed in shuffled orders, by one thread and by two; and a process ends with all of them
+/* Handles of two dozen kinds, all of one store, are freed in random orders, by one thread and by two. A process ends with all of them
  * open. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "support.h"
@@ -39,7 +39,7 @@ static bunch *payload_of(bunch *b) {
     return b;
 }
 
-/* Releases and uses of each kind, under one type. A use after others were freed works, or says that something is closed. */
+/* Releases and uses of each kind, as functions of one type. A use after others were freed succeeds, or reports that something is closed. */
 #define RELEASE(type) static void release_##type(void *handle) { llvs_##type##_free(handle); }
 RELEASE(store)
 RELEASE(coordinator) RELEASE(exchange) RELEASE(snapshot) RELEASE(arbiter) RELEASE(transport) RELEASE(storage) RELEASE(version_list)
@@ -215,7 +215,7 @@ static void freed_in_shuffled_orders(void **state) {
             b.handles[i].release(b.handles[i].handle);
         }
         assert_int_equal(b.payloads_freed, b.payloads_made);
-        if (path) { /* it is not held by anything any more, and healthy */
+        if (path) { /* the store is no longer locked, and it is healthy */
             llvs_store *store;
             llvs_verify_report *report;
             OK(llvs_store_open(llvs_str(path), NULL, &store, &error));
@@ -264,7 +264,7 @@ static void freed_by_two_threads_at_once(void **state) {
 
 /* ---- The end of the process ---- */
 
-/* Shared with the child, which ends in the middle of what it does. */
+/* Memory shared with the child, which ends in the middle of its work. */
 typedef struct acknowledged { uint32_t count; char ids[100000][LLVS_VERSION_ID_SIZE_MAX + 1]; } acknowledged;
 typedef struct job { llvs_store *store; acknowledged *shared; int number; } job;
 
@@ -279,11 +279,12 @@ static void *commit_for_ever(void *payload) {
         snprintf(name, sizeof name, "%d/%d", j->number, i);
         change = insert(name, name);
         status = llvs_store_make_version(j->store, LLVS_NONE, &change, 1, sizeof change, NULL, &id, NULL, NULL);
-        if (status == LLVS_ERROR_CLOSED || status == LLVS_ERROR_INVALID_ARGUMENT) return NULL; /* closed by who ends the process */
+        if (status == LLVS_ERROR_CLOSED || status == LLVS_ERROR_INVALID_ARGUMENT) return NULL; /* closed by the thread that ends the
+                                                                                                * process */
         if (status != LLVS_OK) _exit(90);
         uint32_t at = __atomic_fetch_add(&j->shared->count, 1, __ATOMIC_SEQ_CST);
         if (at >= 100000) _exit(91);
-        /* The process may end between any two bytes: it is noted with the first of them. */
+        /* The process may end between any two bytes. The first byte marks the id as complete. */
         memcpy(j->shared->ids[at] + 1, id.text + 1, id.size - 1);
         __atomic_store_n(&j->shared->ids[at][0], id.text[0], __ATOMIC_SEQ_CST);
         if (llvs_store_value(j->store, llvs_str(name), llvs_id(&id), &data, NULL, NULL) == LLVS_OK) llvs_buffer_dispose(&data);
@@ -302,7 +303,7 @@ static void *exit_elsewhere(void *payload) {
     exit(0);
 }
 
-/* How the child ends: 0 by exit; 1 the same, and what runs then closes the store under the threads; 2 within a callback; 3 in another
+/* How the child ends: 0 by exit; 1 by exit, with a cleanup that closes the store under the threads; 2 within a callback; 3 in another
  * thread. */
 static void end_with_all_open(const char *path, const char *url, int how, int delay, acknowledged *shared) {
     bunch *b = calloc(1, sizeof *b);
@@ -322,7 +323,7 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
         if (pthread_create(&thread, NULL, commit_for_ever, &jobs[i]) != 0) _exit(93);
         pthread_detach(thread);
     }
-    /* In the middle of their work, at another moment each time. */
+    /* In the middle of their work, at a different moment each time. */
     while (__atomic_load_n(&shared->count, __ATOMIC_SEQ_CST) == 0) nanosleep(&pause, NULL);
     nanosleep(&pause, NULL);
     control.progress = exit_within;
@@ -361,7 +362,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
         all += count;
         for (uint32_t i = 0; i < count; i++) {
             llvs_version_list *version;
-            if (!shared->ids[i][0]) continue; /* it was about to be noted */
+            if (!shared->ids[i][0]) continue; /* the id was not complete yet */
             OK(llvs_store_version(store, llvs_str(shared->ids[i]), &version, &error));
             if (!version) fail_msg("%s was acknowledged before the process ended, and is lost", shared->ids[i]);
             llvs_version_list_free(version);
@@ -380,7 +381,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        /* First: a child of a process that has no threads. */
+        /* First, since the child must come from a process without threads. */
         cmocka_unit_test(a_process_ends_with_handles_open_and_threads_at_work),
         cmocka_unit_test(freed_in_shuffled_orders),
         cmocka_unit_test(freed_by_two_threads_at_once),

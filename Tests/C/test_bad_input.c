@@ -1,5 +1,4 @@
-/* Whatever is handed in wrongly gives an error of its own that names the thing, stores nothing, and leaves the
-   store usable. */
+/* Each wrong argument gives an error of its own that names it, stores nothing, and leaves the store usable. */
 #include "support.h"
 
 #include <signal.h>
@@ -16,7 +15,7 @@ static int set_up(void **state) {
     base = save(store, NULL, insert("x", "1"));
     return 0;
 }
-/* Nothing was stored, and the store goes on working. */
+/* Nothing was stored, and the store still works. */
 static int tear_down(void **state) {
     llvs_version_id next;
     (void)state;
@@ -74,7 +73,7 @@ static void the_error_says_which(void **state) {
     assert_int_equal(llvs_error_path(error).size, 0);
     assert_int_equal(llvs_error_user_code(error), 0);
     llvs_error_free(error);
-    /* No error wanted: none made. */
+    /* If no error is requested, none is made. */
     assert_int_equal(llvs_store_value(store, llvs_str("x"), llvs_str("NOWHERE"), &data, NULL, NULL), LLVS_ERROR_UNKNOWN_VERSION);
 }
 
@@ -242,12 +241,12 @@ static void struct_sizes(void **state) {
     newer.unknown = 0;
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     llvs_store_free(opened);
-    /* Those of a program from before compaction_grace was appended: what comes after them is not theirs. */
+    /* Options of a program that is older than compaction_grace: the bytes after them are not part of them. */
     newer.known.struct_size = offsetof(llvs_store_options, compaction_grace);
     newer.known.compaction_grace = -1;
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     newer.known.compaction_grace = 0;
-    /* And from before control was. */
+    /* And of one that is older than control. */
     newer.known.struct_size = offsetof(llvs_store_options, control);
     newer.known.control = (const llvs_control *)(const void *)&newer;
     llvs_store_free(opened);
@@ -262,7 +261,7 @@ static void struct_sizes(void **state) {
     FAILS(LLVS_ERROR_STRUCT_SIZE,
           llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof(llvs_change) - 8, NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, 0, NULL, NULL, NULL, &error));
-    /* As it is, not as -1. */
+    /* The size is reported as it is, not as -1. */
     FAILS_NAMING(LLVS_ERROR_STRUCT_SIZE, "18446744073709551615",
                  llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, SIZE_MAX, NULL, NULL, NULL, &error));
     change.unknown = 1;
@@ -394,7 +393,7 @@ static void unusable_places(void **state) {
         fclose(stream);
     }
     FAILS_NAMING(LLVS_ERROR_NEWER_FORMAT, "newer", llvs_store_open(llvs_str(newer), NULL, &opened, &error));
-    /* Unwritable, which nothing is for root. */
+    /* A write-protected directory, which does not stop root. */
     assert_int_equal(chmod(directory, 0555), 0);
     if (geteuid() != 0) {
         char *closed = join(directory, "closed");
@@ -402,7 +401,7 @@ static void unusable_places(void **state) {
         free(closed);
     }
     assert_int_equal(chmod(directory, 0755), 0);
-    /* A file system on which nothing can be made says so, whatever the code. */
+    /* A file system in which no file can be created is named in the error, whatever the code is. */
     status = llvs_store_open(llvs_str("/proc/llvs-store"), NULL, &opened, &error);
     assert_true(status < 0);
     assert_non_null(strstr(llvs_error_message(error), "/proc/llvs-store"));
@@ -411,7 +410,7 @@ static void unusable_places(void **state) {
     remove_directory(directory);
 }
 
-/* A full disk, played by a limit on the size of files. */
+/* A full disk, simulated by a limit on the size of files. */
 static void a_full_disk(void **state) {
     static char large[300000];
     uint32_t noise = 1;
@@ -444,7 +443,7 @@ static void a_full_disk(void **state) {
     assert_true(strstr(llvs_error_message(error), path) != NULL);
     llvs_error_free(error);
     assert_int_equal(version_count(opened), 1);
-    /* There is room again. */
+    /* There is space again. */
     OK(llvs_store_make_version(opened, llvs_id(&first), &change, 1, sizeof change, NULL, &next, NULL, &error));
     OK(llvs_store_verify(opened, NULL, &report, &error));
     assert_int_equal(report->versions, 2);

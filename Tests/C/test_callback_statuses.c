@@ -1,4 +1,4 @@
-/* Every callback of every table answers every status from -100 to 100: what comes of it is what llvs.h says. */
+/* Every callback of every table returns every status from -100 to 100, with the consequences that llvs.h documents. */
 #include "support.h"
 
 #include "llvs_testing.h"
@@ -7,7 +7,7 @@
 #include "array_transport.h"
 #include "folder_snapshots.h"
 
-/* The callback that answers, what it answers, and how often it was asked. */
+/* The callback under test, the status that it returns, and how often it was called. */
 static const char *target;
 static llvs_status answer;
 static int asked;
@@ -38,7 +38,7 @@ WRAPPED(area_snapshot_write, (void *p, const llvs_bytes *name, const llvs_bytes 
 WRAPPED(area_snapshot_delete, (void *p, const llvs_bytes *name, llvs_error **e), (p, name, e))
 WRAPPED(area_close, (void *p, llvs_error **e), (p, e))
 
-/* Codes that a table keeps; -1000 ends them. All that are not named become LLVS_ERROR_USER. */
+/* The codes that a table passes on; -1000 ends a list. All others become LLVS_ERROR_USER. */
 static const int storage_codes[] = { LLVS_ERROR_NO_SPACE, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_DAMAGED, LLVS_ERROR_READ_ONLY,
                                      LLVS_ERROR_NOT_FOUND, LLVS_ERROR_BUSY, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_UNKNOWN_OUTCOME, -1000 };
 static const int transport_codes[] = { LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE,
@@ -128,7 +128,7 @@ static void storages(void **state) {
             if (k == 0 || k == 1) {
                 change.kind = LLVS_CHANGE_UPDATE;
                 status = llvs_store_make_version(store, llvs_id(&first), &change, 1, sizeof change, NULL, &id, NULL, &error);
-                /* What could not be synced was appended: nobody knows what a power cut leaves. */
+                /* The record was appended but not synced, so it is unknown what a power cut would leave. */
                 if (k == 1 && expected != LLVS_OK) expected = LLVS_ERROR_UNKNOWN_OUTCOME;
                 is(expected, status, error);
                 if (k == 0) assert_int_equal(array->count, before + (expected == LLVS_OK));
@@ -160,7 +160,7 @@ static void storages(void **state) {
                     target = wanted;
                     change.kind = LLVS_CHANGE_UPDATE;
                     assert_int_equal(status, LLVS_OK);
-                    /* A version that is stored is not lost for a cache. */
+                    /* A cache that cannot be written does not cost a version that is stored. */
                     OK(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, &id, NULL, NULL, &error));
                     target = "";
                     OK(llvs_coordinator_value(coordinator, llvs_str("a"), &data, NULL, &error));
@@ -214,7 +214,7 @@ static void transports(void **state) {
             default: status = llvs_exchange_close(from, &error); break;
             }
             is(k == 8 ? LLVS_OK : expected_of(transport_codes), status, error);
-            if (k == 3) { /* nothing counts as sent that was not */
+            if (k == 3) { /* only versions that were sent count as sent */
                 llvs_exchange_result *result;
                 size_t count;
                 target = "";
@@ -405,7 +405,7 @@ static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resoluti
     return answer;
 }
 
-/* Merges two versions that both changed one value, and lets go of the arbiter. */
+/* Merges two versions that both changed one value, and releases the arbiter. */
 static void merge_with(llvs_arbiter *arbiter) {
     llvs_store *store = memory_store();
     llvs_version_id root = save(store, NULL, insert("a", "0"));
@@ -427,7 +427,7 @@ static void arbiters(void **state) {
     WAS_ASKED();
 }
 
-/* One value, which both sides changed. */
+/* Merges one value that both sides changed. */
 static llvs_status merge_value(void *payload, const llvs_value_question *question, llvs_resolution *resolution, llvs_error **error) {
     llvs_change change = update("a", "both");
     (void)payload; (void)question;
@@ -446,7 +446,7 @@ static void value_mergers(void **state) {
     WAS_ASKED();
 }
 
-/* One value in an index. */
+/* Gives the keys of one value. */
 static llvs_status give_keys(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
     (void)payload; (void)id; (void)data;
     asked++;
@@ -474,7 +474,7 @@ static void indexes(void **state) {
     WAS_ASKED();
 }
 
-/* ---- what else is asked for bytes ---- */
+/* ---- other callbacks that return bytes ---- */
 
 static llvs_status decode(void *payload, const llvs_bytes *data, llvs_reply *reply, llvs_error **error) {
     (void)payload; (void)data; (void)reply; (void)error;
@@ -514,7 +514,7 @@ static void decoders(void **state) {
 static llvs_status give_credentials(void *payload, const llvs_bytes *place, llvs_bool again, llvs_reply *reply, llvs_error **error) {
     (void)payload; (void)place; (void)again; (void)reply; (void)error;
     asked++;
-    /* Nobody is there: this one would only be tried again and again. */
+    /* There is no server, so success would only cause repeated attempts. */
     return answer == LLVS_OK ? LLVS_ERROR_USER : answer;
 }
 

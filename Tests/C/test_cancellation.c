@@ -1,5 +1,5 @@
-/* Each operation that tells how far it has come is cancelled at its first step, its second, and so on: nothing is half done, and then it
- * works. */
+/* Each operation that reports progress is cancelled at its first step, its second, and so on. Nothing is left half done, and afterwards
+ * the operation works. */
 #include "support.h"
 #include <dirent.h>
 
@@ -57,7 +57,7 @@ static const char *const names[KINDS] = { "verify",
                                           "compact",
                                           "send",
                                           "retrieve",
-                                          "verify what an exchange has",
+                                          "verify a remote",
                                           "import",
                                           "write a snapshot",
                                           "restore a snapshot",
@@ -95,13 +95,13 @@ static const char *const names[KINDS] = { "verify",
                                           "revert",
                                           "cherry-pick" };
 
-/* What an operation works on: a store with everything, a place where it may be found, and a store that gets it. */
+/* The objects of an operation: a store with everything, a place where it can be found, and a store that receives it. */
 typedef struct scene {
     enum kind kind;
     char *directory, *full, *folder, *target, *pack;
     char url[1100];
-    llvs_store *store;            /* the full one */
-    llvs_store *other;            /* the one that gets */
+    llvs_store *store;            /* the store with everything */
+    llvs_store *other;            /* the store that receives */
     llvs_exchange *sender, *receiver;
     llvs_coordinator *coordinator;
     array_storage *array;
@@ -109,9 +109,9 @@ typedef struct scene {
 } scene;
 
 static llvs_version_id made[VERSIONS];
-/* The last of them, a version of many changes, where the scene has one. */
+/* The last of them, a version with many changes, if the scene has one. */
 static llvs_version_id many;
-/* What opening gave last. */
+/* The error of the last opening. */
 static llvs_error *opening;
 
 /* A store directory of another implementation. */
@@ -127,8 +127,8 @@ static llvs_store *open_at(const char *path) {
     return store;
 }
 
-/* A root and versions beside one another on it, each from a handle of its own, so that there is something to fold; one has a value in a
- * file of its own. */
+/* Makes a root and several versions on it, each from a handle of its own, so that there is something to compact. One of them has a
+ * value in a file of its own. */
 static char *make_original(void) {
     char *path = new_directory(), name[16];
     char *large = malloc(LARGE);
@@ -153,7 +153,7 @@ static void copy_directory(const char *from, const char *to) {
     assert_int_equal(system(command), 0);
 }
 
-/* Opens what the scene is about; checks that a failure leaves no descriptor. */
+/* Opens the objects of the scene. Checks that a failure leaves no descriptor open. */
 static int descriptors(void) {
     DIR *folder = opendir("/proc/self/fd");
     int count = 0;
@@ -190,7 +190,7 @@ static llvs_store *open_to(scene *s, const llvs_control *control, llvs_status *s
     return store;
 }
 
-/* A stream of packs, to and from a file. */
+/* Writes a stream of packs to a file, and reads it. */
 static llvs_status put_piece(void *payload, const llvs_bytes *piece, llvs_error **error) {
     (void)error;
     return fwrite(piece->data, 1, piece->size, payload) == piece->size ? LLVS_OK : LLVS_ERROR_IO;
@@ -450,7 +450,7 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
     }
 }
 
-/* The versions that are there are as they were made, with all their values, and nothing is damaged. Returns how many there are. */
+/* Checks that the versions in the store are as they were made, with all their values, and that nothing is damaged. Returns their number. */
 static int check_store(const char *path) {
     llvs_store *store = open_at(path);
     llvs_verify_report *report;
@@ -484,7 +484,7 @@ static int check_store(const char *path) {
     llvs_store_free(store);
     return count;
 }
-/* The versions of the other implementation's store that are there have the states that they have when all are imported undisturbed. */
+/* Checks that the imported versions have the same states as after an undisturbed import. */
 static int check_imported(const char *path) {
     llvs_store *store = open_at(path), *whole = memory_store();
     llvs_verify_report *report;
@@ -538,7 +538,7 @@ static int has_snapshot(scene *s) {
     return has;
 }
 
-/* A restore from the snapshot, or a retrieve of what was sent, gives all. */
+/* A restore of the snapshot, or a retrieve from the folder, yields everything. */
 static void check_folder(scene *s, int by_snapshot) {
     char *path = join(s->directory, "from-the-folder");
     llvs_store *store = open_at(path);
@@ -551,7 +551,7 @@ static void check_folder(scene *s, int by_snapshot) {
     remove_directory(path);
 }
 
-/* What was packed gives all. */
+/* The packs yield everything. */
 static void check_pack(scene *s) {
     char *path = join(s->directory, "from-the-pack");
     llvs_store *store = open_at(path);
@@ -574,7 +574,7 @@ static void check_cancelled(scene *s) {
         OK(llvs_coordinator_current_version(s->coordinator, &current, &error));
         assert_true(same_id(llvs_id(&current), &made[1]));
     }
-    if (s->kind == SALVAGE) { /* what was made is to be deleted */
+    if (s->kind == SALVAGE) { /* the new store is to be deleted */
         char command[1200];
         snprintf(command, sizeof command, "rm -rf '%s'", s->target);
         assert_int_equal(system(command), 0);
@@ -606,7 +606,7 @@ static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error
     return s->answer;
 }
 
-/* How many steps an operation has that nobody cancels. */
+/* The number of steps of an operation that is not cancelled. */
 static int count_steps(enum kind kind, const char *original) {
     scene s = set(kind, original);
     stopper stopper = {0};
@@ -616,12 +616,12 @@ static int count_steps(enum kind kind, const char *original) {
     OK(act(&s, &control, &error));
     check_done(&s);
     strike(&s);
-    if (stopper.calls == 0) fail_msg("%s never tells how far it has come", names[kind]);
+    if (stopper.calls == 0) fail_msg("%s never reports progress", names[kind]);
     return stopper.calls;
 }
 
-/* Each at each of its steps; at every other one the callback fails with an error of the host. In the short run at the first two, the last
-   and one in SOME of the others. */
+/* Cancels each operation at each of its steps. At every other step the callback fails with an error of the host instead. The short run
+   uses the first two steps, the last one, and one in SOME of the others. */
 static void nothing_is_half_done(void **state) {
     enum { SOME = 4 };
     char *original = make_original();
@@ -640,13 +640,13 @@ static void nothing_is_half_done(void **state) {
             control.payload = &stopper;
             status = act(&s, &control, &error);
             if (stopper.calls < stop_at) {
-                /* Threads that share the work make for some steps more or less. */
+                /* With several threads the number of steps can vary a little. */
                 if (status != LLVS_OK) fail_msg("%s, not cancelled: %s", names[kind], llvs_error_message(error));
                 check_done(&s);
                 strike(&s);
                 break;
             }
-            /* Cancelled at the last step it may be done already. */
+            /* An operation that is cancelled at its last step may be complete. */
             if (status != stopper.answer || stopper.calls != stop_at)
                 fail_msg("%s, cancelled at step %d of %d: %s (%s) after %d", names[kind], stop_at, steps, llvs_status_name(status),
                          llvs_error_message(error), stopper.calls);
@@ -666,7 +666,7 @@ static void nothing_is_half_done(void **state) {
     remove_directory(original);
 }
 
-/* By a token: before the call, and from a step of it. */
+/* By a token: before the call, and at one of its steps. */
 static llvs_status cancel(void *payload, const llvs_progress *progress, llvs_error **error) {
     stopper *s = payload;
     (void)progress;
@@ -689,7 +689,7 @@ static void a_token_cancels(void **state) {
         control.progress = cancel;
         control.payload = &stopper;
         status = act(&s, &control, &error);
-        /* One that had a single step is done by then. */
+        /* An operation with a single step is complete by then. */
         if (status == LLVS_OK) check_done(&s);
         else if (status != LLVS_ERROR_CANCELLED) fail_msg("%s: %s", names[kind], llvs_error_message(error));
         else check_cancelled(&s);
@@ -710,7 +710,7 @@ static void a_token_cancels(void **state) {
     remove_directory(original);
 }
 
-/* Making keys waits ten seconds between two looks, and asks whether to go on all the while. */
+/* Making keys waits ten seconds between two checks, and polls meanwhile. */
 static llvs_status cancel_the_wait(void *payload, const llvs_progress *progress, llvs_error **error) {
     stopper *s = payload;
     (void)progress;

@@ -24,7 +24,7 @@ static const char *name_of(int number) {
     return name;
 }
 
-/* As many files as versions: each by a handle of its own. Returns the last version. */
+/* Saves each version with a handle of its own, so that there are as many files as versions. Returns the last version. */
 static llvs_version_id save_often(const char *path, int count, llvs_compaction compaction) {
     llvs_version_id head;
     int i;
@@ -52,14 +52,14 @@ static size_t file_count(const char *path) {
 
 static llvs_compaction_report compact(llvs_store *store) {
     llvs_compaction_report report = LLVS_COMPACTION_REPORT_INIT;
-    memset(&report.folded, 0xA5, sizeof report - offsetof(llvs_compaction_report, folded)); /* all of it is written */
+    memset(&report.folded, 0xA5, sizeof report - offsetof(llvs_compaction_report, folded)); /* the whole report is written */
     OK(llvs_store_compact(store, NULL, &report, &error));
     assert_int_equal(report.struct_size, sizeof report);
     assert_int_equal(report.reserved, 0);
     return report;
 }
 
-/* What the other process does: reads all, commits, and says so; until nobody listens any more. */
+/* The work of the other process: reads everything, commits, and reports it, until the pipe is closed. */
 static void read_and_commit(const char *path, const llvs_version_id *head, int values, int say, int hear) {
     llvs_store *store;
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
@@ -108,8 +108,8 @@ static void on_request_beside_another_process(void **state) {
     close(from_child[1]);
     close(to_child[0]);
     store = open_with(path, LLVS_COMPACTION_ON_REQUEST, 1e-9);
-    /* The first makes a file, the second deletes what it was made of, the third finds nothing; the other reads and commits between and
-     * beside. */
+    /* The first call makes a file, the second deletes the files that it replaced, the third finds nothing to do. The other process
+     * reads and commits between the calls and during them. */
     for (i = 0; i < 3; i++) {
         assert_int_equal(read(from_child[0], &byte, 1), 1);
         rounds++;
@@ -148,7 +148,7 @@ typedef struct others {
     llvs_version_id head;
 } others;
 
-/* While a compaction stands still here, the other process, another handle and the same handle read and commit. */
+/* While a compaction waits in this callback, the other process, another handle and the same handle read and commit. */
 static llvs_status let_others_work(void *payload, const llvs_progress *progress, llvs_error **error) {
     others *others = payload;
     llvs_store *stores[2];
@@ -211,7 +211,7 @@ static void nobody_waits_for_it(void **state) {
     }
     assert_int_equal(made, 1);
     assert_int_equal(deleted, VALUES);
-    /* It was asked for each file that was looked at, and for each that was deleted. */
+    /* The callback was called for each file that was checked, and for each that was deleted. */
     assert_true(others.steps > 2 * VALUES);
     close(to_child[1]);
     assert_int_equal(waitpid(child, &outcome, 0), child);
@@ -219,7 +219,7 @@ static void nobody_waits_for_it(void **state) {
         fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
     close(from_child[0]);
     OK(llvs_store_reload(others.another, NULL, NULL, &error));
-    /* Two of this process and one of the other for each step, and the one by which the other said that it is there. */
+    /* For each step two versions of this process and one of the other, and the first version of the other. */
     assert_int_equal(version_count(others.another), VALUES + 3 * others.steps + 1);
     llvs_store_free(others.another);
     llvs_store_free(others.compacted);
@@ -235,7 +235,7 @@ static void by_itself_unless_told_not_to(void **state) {
     save_often(path, MANY, LLVS_COMPACTION_ON_REQUEST);
     assert_int_equal(file_count(path), MANY);
     save_often(other, MANY, LLVS_COMPACTION_AUTOMATIC);
-    assert_true(file_count(other) > MANY); /* what was put together is kept for the time of grace */
+    assert_true(file_count(other) > MANY); /* compacted files are kept during the grace period */
     store = open_with(other, LLVS_COMPACTION_ON_REQUEST, 0);
     compact(store);
     assert_int_equal(compact(store).deleted, 0);
@@ -309,7 +309,7 @@ static void progress_and_cancellation(void **state) {
     assert_int_equal(calls, 1);
     assert_int_equal(report.made, 0);
     assert_int_equal(file_count(path), 8);
-    /* From within: not for ever. */
+    /* A call from within is refused instead of waiting for itself. */
     control.progress = compact_again;
     control.payload = store;
     FAILS(LLVS_ERROR_BUSY, llvs_store_compact(store, &control, &report, &error));
@@ -322,12 +322,12 @@ static void progress_and_cancellation(void **state) {
     remove_directory(directory);
 }
 
-/* Takes a segment away at a step, as a syncing program does that puts another in its place. */
+/* Removes a segment at a step, as a syncing program does when it replaces one. */
 typedef struct taker { int calls, take_at; const char *from, *to; } taker;
 static llvs_status take_it(void *payload, const llvs_progress *progress, llvs_error **error) {
     taker *t = payload;
     (void)progress; (void)error;
-    if (++t->calls == t->take_at) (void)rename(t->from, t->to); /* where it was removed already, there is nothing to take */
+    if (++t->calls == t->take_at) (void)rename(t->from, t->to); /* fails if the segment was removed already */
     return LLVS_OK;
 }
 static int compare_names(const void *a, const void *b) { return strcmp(a, b); }
@@ -360,7 +360,7 @@ static void segments_that_vanish_meanwhile_are_passed_over(void **state) {
             t.to = to;
             control.progress = take_it;
             control.payload = &t;
-            /* Once to fold, once to remove what was folded. */
+            /* Once to compact, once to delete the compacted files. */
             OK(llvs_store_compact(store, &control, NULL, &error));
             OK(llvs_store_compact(store, &control, NULL, &error));
             llvs_store_free(store);
@@ -397,7 +397,7 @@ static void who_may_not_does_not(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_open(llvs_str(path), &options, &store, &error));
     options.compaction_grace = strtod("inf", NULL);
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_open(llvs_str(path), &options, &store, &error));
-    options.compaction_grace = 1e300; /* kept for as long as files are */
+    options.compaction_grace = 1e300; /* kept as long as files exist */
     options.read_only = 1;
     OK(llvs_store_open(llvs_str(path), &options, &store, &error));
     FAILS(LLVS_ERROR_READ_ONLY, llvs_store_compact(store, NULL, &report, &error));
@@ -431,7 +431,7 @@ static llvs_status fold_now(void *payload, const llvs_progress *progress, llvs_e
     return LLVS_OK;
 }
 
-/* Another handle folds and deletes what a verification has listed and not yet read. */
+/* Another handle compacts and deletes segments that a verification has listed but not read yet. */
 static void verification_beside_a_compaction(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     llvs_store *store;

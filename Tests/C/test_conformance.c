@@ -1,4 +1,4 @@
-/* The suites of llvs_testing.h: the library's own backends pass them, good ones in C do, and broken ones are caught by name. */
+/* The suites of llvs_testing.h: the library's own backends and good ones in C pass, and broken ones fail the right check. */
 #include "support.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #include "array_storage.h"
 #include "array_transport.h"
 
-/* ---- what a suite found ---- */
+/* ---- the results of a suite ---- */
 
 static void print_failures(const llvs_check_report *report) {
     size_t i;
@@ -18,7 +18,7 @@ static void print_failures(const llvs_check_report *report) {
     }
 }
 
-/* All passed, or were skipped where `skipped` says so (-1: any number). */
+/* Checks that all passed, or were skipped, as many as `skipped` says (-1: any number). */
 static void all_is_well(llvs_check_report *report, int skipped) {
     size_t i, count = report->check_count;
     int skips = 0;
@@ -38,7 +38,7 @@ static void all_is_well(llvs_check_report *report, int skipped) {
     llvs_check_report_free(report);
 }
 
-/* The check of that name failed, with something to say. */
+/* Checks that the check of that name failed, with a message. */
 static void is_caught(llvs_check_report *report, const char *defect, const char *name) {
     size_t i;
     for (i = 0; i < report->check_count; i++) {
@@ -66,7 +66,7 @@ typedef struct place {
     struct place *next;
 } place;
 static place *places;
-/* What is wrong with all of them. */
+/* The name of the defect that all of them have. */
 static const char *defect = "";
 static int is_defect(const char *name) { return strcmp(defect, name) == 0; }
 
@@ -130,7 +130,7 @@ static llvs_status place_scan(void *payload, uint64_t *mark, llvs_reply *reply, 
     }
     return status;
 }
-/* One that says wrong lengths reports by itself. */
+/* A scan that reports wrong lengths. */
 static llvs_status lying_scan(void *payload, uint64_t *mark, llvs_reply *reply, llvs_error **error) {
     place *p = payload;
     llvs_status status = LLVS_OK;
@@ -227,7 +227,7 @@ static void broken_storages_are_caught(void **state) {
         { "mixes up caches", "caches are kept, replaced and deleted" },
         { "keeps caches for ever", "caches are kept, replaced and deleted" },
         { "keeps what it refuses", "an append that fails leaves nothing" },
-        { "forgets errors of syncs", "a sync that fails says so" },
+        { "forgets errors of syncs", "a failed sync is an error" },
         { "does not sync", "what was synced survives a power cut" },
     };
     size_t i;
@@ -236,7 +236,7 @@ static void broken_storages_are_caught(void **state) {
         defect = table[i][0];
         is_caught(check_places(table[i][1]), table[i][0], table[i][1]);
     }
-    /* Every check runs to its end on each of them. */
+    /* Every check runs to its end with each of them. */
     for (i = 0; i < sizeof table / sizeof *table; i++) {
         llvs_check_report *report;
         defect = table[i][0];
@@ -271,7 +271,7 @@ static void the_librarys_storages_pass(void **state) {
         llvs_storage_subject subject = LLVS_STORAGE_SUBJECT_INIT;
         llvs_check_report *report = NULL;
         built_in b;
-        /* Syncing 10,000 records one by one takes its time: once is enough. */
+        /* Syncing 10,000 records one by one takes long, so only one of them does. */
         if (i >= 3 && kinds[i % 3] != LLVS_STORAGE_FILE) continue;
         b.directory = new_directory();
         b.kind = kinds[i % 3];
@@ -292,7 +292,7 @@ typedef struct spot {
     array_area area;
     pthread_mutex_t mutex;
     int failing;
-    int lists, was_seen; /* how often it was listed; a version without its changes may have been seen */
+    int lists, was_seen; /* how often it was listed, and whether a version without its changes may have been seen */
     llvs_transport *open[8];
     int open_count;
     struct spot *next;
@@ -370,7 +370,7 @@ static llvs_status spot_put(spot *s, const char *folder, llvs_bytes name, llvs_b
     llvs_status status;
     size_t size = data.size;
     if (is_defect("keeps what was there first") && area_find(&s->area, folder, name.data, name.size) < s->area.count) return LLVS_OK;
-    /* As one that opens files as text. */
+    /* Like an implementation that opens files as text. */
     if (is_defect("ends files at a NUL") && data.size && memchr(data.data, 0, data.size))
         size = (size_t)((const uint8_t *)memchr(data.data, 0, data.size) - data.data);
     return WITH(s, area_put(&s->area, folder, name, llvs_bytes_make(data.data, size)));
@@ -390,7 +390,7 @@ static llvs_status spot_send(void *payload, const llvs_exchange_files *const *fi
             status = spot_put(s, "versions", file->name, file->version);
             pthread_mutex_lock(&s->mutex);
             before = s->lists;
-            /* Until somebody who looks all the while has looked twice; or nobody looks. */
+            /* Wait until a reader that polls has polled twice, or until it is clear that none does. */
             for (waited = 0; !s->was_seen && waited < 40; waited++) {
                 s->was_seen = s->lists > before + 1;
                 pthread_mutex_unlock(&s->mutex);
@@ -427,7 +427,7 @@ static llvs_status spot_snapshot_delete(void *payload, const llvs_bytes *name, l
     return is_defect("keeps snapshots for ever") ? LLVS_OK : area_snapshot_delete(&((spot *)payload)->area, name, error);
 }
 static llvs_status spot_close(void *payload, llvs_error **error) {
-    /* None is told of news any more: those that are left close next. */
+    /* No news are reported any more. The remaining transports are closed next. */
     (void)error;
     ((spot *)payload)->open_count = 0;
     return LLVS_OK;
@@ -481,17 +481,17 @@ static void broken_transports_are_caught(void **state) {
     static const char *const table[][2] = {
         { "lists what is absent", "what was sent is listed, and nothing else" },
         { "lists one page only", "many files are listed and fetched" },
-        { "takes snapshots for versions", "snapshot files are no versions" },
-        { "calls whole files unusable", "files that are whole are not called unusable" },
+        { "takes snapshots for versions", "snapshot files are not listed as versions" },
+        { "calls whole files unusable", "complete files are not reported as unusable" },
         { "answers others' bytes", "each name gets its own files" },
-        { "truncates large files", "large files are carried whole" },
-        { "fails where a file is absent", "files that are absent are answered as absent" },
+        { "truncates large files", "large files are complete" },
+        { "fails where a file is absent", "missing files are reported as missing" },
         { "keeps what was there first", "files that are sent again are replaced" },
-        { "ends files at a NUL", "odd bytes are carried as they are" },
-        { "publishes the version first", "whoever lists a version can fetch both its files" },
-        { "says that an unreachable place is empty", "a place that cannot be reached is an error" },
+        { "ends files at a NUL", "unusual bytes are sent unchanged" },
+        { "publishes the version first", "both files of a listed version can be fetched" },
+        { "says that an unreachable place is empty", "an unreachable place is an error" },
         { "keeps snapshots for ever", "snapshot files are kept, replaced and deleted" },
-        { "keeps news to itself", "news are told" },
+        { "keeps news to itself", "observers get news" },
     };
     size_t i;
     (void)state;
@@ -516,7 +516,7 @@ static void the_folder_transport_passes(void **state) {
     subject.payload = directory;
     subject.traits = LLVS_TRAIT_TELLS;
     OK(llvs_check_transport(&subject, &report, &error));
-    all_is_well(report, 1 /* nobody makes it unreachable */);
+    all_is_well(report, 1 /*/* nothing makes it unreachable */);
     remove_directory(directory);
 }
 

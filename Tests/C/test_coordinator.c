@@ -110,7 +110,7 @@ static void saves_that_merge(void **state) {
     beside = saved(c, update("x", "2"));
     options.expected = llvs_id(&read);
     FAILS(LLVS_ERROR_MOVED, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, NULL, &error));
-    /* The value has changed: the save stands on what was read, and is merged. */
+    /* The value has changed: the save builds on the version that was read, and is merged. */
     options.merges = 1;
     OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, &move, &error));
     now = current(c);
@@ -130,11 +130,11 @@ static void saves_that_merge(void **state) {
         llvs_version_list_free(found);
     }
     llvs_store_free(store);
-    /* Another value: it stands on the current version. */
+    /* A save of another value builds on the current version. */
     change = insert("y", "4");
     OK(llvs_coordinator_save(c, &change, 1, sizeof change, &options, &id, NULL, &move, &error));
     assert_memory_equal(&move.to, &id, sizeof id);
-    /* Not behind the current version. */
+    /* The expected version is not an ancestor of the current one. */
     options.expected = llvs_id(&id);
     OK(llvs_coordinator_set_current_version(c, llvs_id(&read), &error));
     FAILS(LLVS_ERROR_MOVED, llvs_coordinator_save(c, &change, 1, sizeof change, &options, &now, NULL, NULL, &error));
@@ -190,7 +190,7 @@ static void two_devices_share_and_merge(void **state) {
     assert_false(move.moved);
     assert_memory_equal(&move.from, &move.to, sizeof move.from);
     {
-        /* A whole round in one call, and what it did. */
+        /* A whole round in one call, and its result. */
         llvs_sync_result *round_result = NULL;
         llvs_version_id before;
         saved(theirs, insert("later", "3"));
@@ -214,7 +214,7 @@ static void two_devices_share_and_merge(void **state) {
 
 static void hear(void *payload, const llvs_version_id *version) { *(llvs_version_id *)payload = *version; }
 
-/* Each call that moves the current version tells where from and where to, and so do the observers. */
+/* Each call that moves the current version reports where from and where to, and so do the observers. */
 static void what_moves_the_current_version_tells(void **state) {
     char *directory = new_directory(), *folder = join(directory, "shared"), *a = join(directory, "a"), *b = join(directory, "b"),
          *c = join(directory, "c");
@@ -240,7 +240,7 @@ static void what_moves_the_current_version_tells(void **state) {
     assert_true(move.struct_size == sizeof move && move.moved == 1);
     assert_memory_equal(&move.from, &empty, sizeof empty);
     assert_memory_equal(&move.to, &id, sizeof id);
-    /* What does not move it. */
+    /* Calls that do not move it. */
     OK(llvs_coordinator_save(mine, NULL, 0, sizeof change, NULL, NULL, NULL, &move, &error));
     assert_false(move.moved);
     assert_memory_equal(&move.to, &id, sizeof id);
@@ -264,7 +264,7 @@ static void what_moves_the_current_version_tells(void **state) {
     assert_memory_equal(&move.from, &empty, sizeof empty);
     assert_memory_equal(&move.to, &id, sizeof id);
     assert_memory_equal(&heard, &id, sizeof id);
-    /* A merge; and one that fails stays where it is. */
+    /* A merge moves it; a merge that fails does not. */
     (void)saved(theirs, update("x", "2"));
     (void)saved(third, update("x", "3"));
     OK(llvs_coordinator_exchange(theirs, NULL, NULL, &error));
@@ -284,7 +284,7 @@ static void what_moves_the_current_version_tells(void **state) {
     remove_directory(directory);
 }
 
-/* Of two exchanges one fails: what the other did is told, and which failed, and why. */
+/* One of two exchanges fails. The result reports what the other one did, which one failed, and why. */
 static void each_exchange_is_told(void **state) {
     char *directory = new_directory(), *folder = join(directory, "shared"), *broken = join(directory, "broken"), *a = join(directory, "a");
     char url[1100], other[1100];
@@ -389,14 +389,14 @@ static void observers_are_told(void **state) {
     remove_directory(directory);
 }
 
-/* Saves once more when told of a move. */
+/* Saves again on the first move. */
 typedef struct saver { llvs_coordinator *coordinator; int calls; } saver;
 static void save_again(void *payload, const llvs_version_id *version) {
     saver *s = payload;
     (void)version;
     if (s->calls++ == 0) saved(s->coordinator, insert("from the observer", "1"));
 }
-/* Tries to save through the coordinator that is merging. */
+/* Tries to save through the coordinator while it merges. */
 static llvs_status save_within(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_change change = insert("z", "1");
     (void)merge; (void)resolution;

@@ -1,7 +1,7 @@
 /*
- * What operations cost, counted: allocations, files opened, reads, writes, bytes and syncs for fixed workloads, compared
- * with the table in costs.txt. Counts do not depend on how fast the machine is, so they guard against what would make
- * the store slower, and time is not looked at. When a change is meant to alter costs, write the table anew:
+ * The costs of operations for fixed workloads: allocations, opened files, reads, writes, bytes and syncs, compared with the table in
+ * costs.txt. These counts do not depend on the speed of the machine, so they reveal what would make the store slower, and no time is
+ * measured. After an intended change of costs, write the table again:
  *
  *     LLVS_PRINT_COSTS=1 build/tests/test_costs_c > Tests/C/costs.txt
  */
@@ -15,8 +15,8 @@ typedef enum column { ALLOCATIONS, OPENS, MAPPINGS, READS, BYTES_READ, WRITES, B
 static const char *const column_names[COLUMNS] = { "allocations", "opens",  "mappings",      "reads",
                                                    "bytes-read",  "writes", "bytes-written", "syncs" };
 /*
- * What may be more than the table says: a share of it, and so much for each operation. A store that was opened 300 times has now and then
- * one file more to open, of 54.
+ * How far a cost may exceed the table: by a share of it, and by an amount for each operation. A store that was opened 300 times now and
+ * then has one file more to open, of 54.
  */
 static const double share_allowed[COLUMNS] = { 0.05, 0.02, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
@@ -24,7 +24,7 @@ static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8,
 enum { ROWS_MAX = 96 };
 typedef struct row {
     char name[48];
-    double costs[COLUMNS]; /* of one operation */
+    double costs[COLUMNS]; /* for each operation */
 } row;
 static row measured[ROWS_MAX], expected[ROWS_MAX];
 static size_t measured_count, expected_count;
@@ -170,7 +170,7 @@ static llvs_version_id load(llvs_store *store, const dataset *data) {
     return id;
 }
 
-/* Versions that change one value each; which, follows from their numbers. */
+/* Saves versions that change one value each. The number of a version determines which value. */
 static llvs_version_id save_updates(llvs_store *store, const dataset *data, llvs_version_id at, size_t first, size_t count) {
     size_t i;
     for (i = first; i < first + count; i++) {
@@ -196,7 +196,7 @@ static void fetch(llvs_store *store, const dataset *data, llvs_version_id at, si
     }
 }
 
-/* One value each at versions far from each other, whose maps are not in memory. */
+/* Reads one value at each of several versions, which are far apart and have no maps in memory. */
 static void fetch_here_and_there(llvs_store *store, const dataset *data, const llvs_version_list *versions, size_t first, size_t count) {
     size_t i;
     for (i = first; i < first + count; i++) {
@@ -276,7 +276,7 @@ static void measure_merges(llvs_store *store, const dataset *data, llvs_version_
         begin();
         base = merge(store, a, b);
         count_now(after);
-        /* The first one fills caches. */
+        /* The first round fills caches. */
         for (i = 0; round > 0 && i < COLUMNS; i++) sum[i] += after[i] - before[i];
     }
     begin();
@@ -363,7 +363,7 @@ static void measure_saving_and_reading(const subject *subject) {
     remove_directory(directory);
 }
 
-/* Walks of the history, and a value that is too large for a record. */
+/* Walks through the history, and a value too large for a record. */
 static void measure_history_and_large_values(void) {
     enum { LARGE = 4 << 20, BRANCH = 500 };
     char *directory = new_directory(), *path = join(directory, "store");
@@ -393,7 +393,7 @@ static void measure_history_and_large_values(void) {
         llvs_history_cursor_free(cursor);
     }
     end("newest-100", "history", 1);
-    /* Each of 1,001 versions, by kind, prefix, month and version. */
+    /* The sizes of 1,001 versions, by kind, prefix, month and version. */
     for (i = 0; i < 2; i++) {
         llvs_size_report *report;
         begin();
@@ -456,7 +456,7 @@ static llvs_version_id save_many(llvs_store *store, const dataset *data, const l
     return id;
 }
 
-/* Merges of many changes, folds of many heads, and bytes that are asked for by what stored them. */
+/* Merges of many changes, folds of many heads, and values by reference. */
 static void measure_much_at_once(llvs_storage_kind kind, const char *group) {
     enum { CHANGED = 5000, HEADS = 1000, REFERENCES = 1000 };
     char *directory = new_directory(), *path = join(directory, "store");
@@ -488,7 +488,7 @@ static void measure_much_at_once(llvs_storage_kind kind, const char *group) {
     end("fold-1000-heads", group, HEADS);
     llvs_version_list_free(folded);
     close_store(store);
-    /* In too little memory to keep any block, so that all that is read shows. */
+    /* The memory holds no block, so every read counts. */
     options.memory_budget = 64 << 10;
     OK(llvs_store_open(llvs_str(path), &options, &store, &error));
     begin();
@@ -504,7 +504,7 @@ static void measure_much_at_once(llvs_storage_kind kind, const char *group) {
     remove_directory(directory);
 }
 
-/* A store that was opened for each of its versions, and one in which all were made at once: what the next opening costs. */
+/* A store that was opened again for each version, and one in which all versions were made at once: the cost of the next opening. */
 static void measure_openings(llvs_storage_kind kind, const char *group) {
     enum { OPENINGS = 300 };
     int opens_for_each;
@@ -515,7 +515,7 @@ static void measure_openings(llvs_storage_kind kind, const char *group) {
         llvs_store *store = open_kind(path, kind, LLVS_DURABILITY_NORMAL);
         llvs_version_id head = load(store, &data);
         int i;
-        /* What was put together is deleted by the next that closes. */
+        /* Compacted files are deleted by the next handle that closes. */
         options.compaction_grace = 1e-9;
         options.storage = kind;
         options.durability = LLVS_DURABILITY_NORMAL;
@@ -589,13 +589,13 @@ static void measure_exchanges(void) {
     remove_directory(directory);
 }
 
-/* ---- what somebody else can make this side spend ---- */
+/* ---- costs that others can cause ---- */
 
 static llvs_version_id set(llvs_store *store, llvs_version_id at, const char *id, const char *data) {
     return save(store, &at, update(id, data));
 }
 
-/* Two lines that are merged across each other at each step. */
+/* Makes two lines that are merged with each other at each step. */
 static llvs_version_id climb(llvs_store *store, llvs_version_id at, int rungs) {
     llvs_version_id a = set(store, at, "left", "0"), b = set(store, at, "right", "0");
     int rung;
@@ -611,7 +611,7 @@ static llvs_version_id climb(llvs_store *store, llvs_version_id at, int rungs) {
     return merge(store, a, b);
 }
 
-/* Versions of others that preserve much of what is far below them. */
+/* Versions of others that preserve many values from far back. */
 static void measure_preserves(void) {
     enum { RUNGS = 200, PRESERVES = 300 };
     dataset data = make_data(PRESERVES);
@@ -622,7 +622,7 @@ static void measure_preserves(void) {
     OK(llvs_exchange_open(from, llvs_str("memory:preserves"), NULL, &out, &error));
     OK(llvs_exchange_open(to, llvs_str("memory:preserves"), NULL, &in, &error));
     side = climb(from, save_many(from, &data, &root, 0, PRESERVES), RUNGS);
-    /* The newer side comes first: what is below the ladder is brought over. */
+    /* The newer side comes first, so the values below the ladder are preserved. */
     other = set(from, root, "other", "");
     OK(llvs_exchange_send(out, NULL, NULL, &error));
     OK(llvs_exchange_retrieve(in, NULL, NULL, &error));
@@ -640,7 +640,7 @@ static void measure_preserves(void) {
     free_data(&data);
 }
 
-/* Versions side by side, merged one after the other in two orders: the common ancestors of the two results. */
+/* Versions side by side, merged one after the other in two orders. They are the common ancestors of the two results. */
 static void measure_common_bases(void) {
     enum { BASES = 200 };
     llvs_store *store = memory_store();
@@ -649,7 +649,7 @@ static void measure_common_bases(void) {
     for (i = 0; i < BASES; i++) {
         char text[20];
         snprintf(text, sizeof text, "%d", i);
-        /* The newest differs from all others, which hold what the root does. */
+        /* The newest one differs from all others, which keep the value of the root. */
         bases[i] = set(store, root, i == BASES - 1 ? "x" : text, text);
     }
     a = bases[0];
@@ -666,7 +666,7 @@ static void measure_common_bases(void) {
     close_store(store);
 }
 
-/* Heads, each a merge of a version of a line and of one beside it. */
+/* Heads that each merge a version of a line with one beside it. */
 static void measure_heads_on_a_line(void) {
     enum { HEADS = 300 };
     llvs_store *store = memory_store();
@@ -686,7 +686,7 @@ static void measure_heads_on_a_line(void) {
     close_store(store);
 }
 
-/* Ids that nobody knows, while versions wait for large values that are not here. */
+/* Unknown ids, while versions wait for missing large values. */
 static void measure_waiting(void) {
     enum { WAITING = 20, ASKED = 100 };
     char *directory = new_directory(), *path = join(directory, "store"), command[2000];
@@ -721,7 +721,7 @@ static void measure_waiting(void) {
     remove_directory(directory);
 }
 
-/* A folder that is full of empty files with these names, and a retrieve from it; once more when it is met again. */
+/* A folder full of empty files with such names, and a retrieve from it; then a second retrieve. */
 static void measure_names(const char *format, const char *first, const char *again) {
     enum { NAMES = 5000 };
     char *directory = new_directory(), *folder = join(directory, "folder"), *url = malloc(strlen(folder) + 16),
@@ -762,7 +762,7 @@ static void measure_names(const char *format, const char *first, const char *aga
 
 /* ---- merging inside values ---- */
 
-/* A document of 4,000 parts; each of two sides wrote 40 of them anew. */
+/* A document of 4,000 parts. Each of two sides changed 40 of them. */
 static llvs_bytes document(const char *begin, const char *part, const char *between, const char *end, int side) {
     enum { PARTS = 4000, PART = 64 };
     char *text = malloc(PARTS * PART), *at = text;
@@ -866,12 +866,12 @@ static void measure_indexes(void) {
 }
 
 static void measure_all(void) {
-    /* Two sizes of a store show what grows with it. */
+    /* Two sizes of a store show which costs grow with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
                                  { LLVS_STORAGE_FILE, "file-20000", 20000 },
                                  { LLVS_STORAGE_SQLITE, "sqlite-20000", 20000 } };
     size_t i;
-    /* What is set up once in a process counts for nothing. */
+    /* What a process sets up only once is not counted. */
     measure_saving_and_reading(&subjects[0]);
     measured_count = 0;
     for (i = 0; i < sizeof subjects / sizeof *subjects; i++) measure_saving_and_reading(&subjects[i]);

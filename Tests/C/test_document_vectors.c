@@ -1,5 +1,5 @@
-/* The vectors of merging inside values (Tests/Vectors/documents, in the text form that text.py there explains): each by
-   llvs_merge_values, and the histories in stores. */
+/* The vectors of merging inside values (Tests/Vectors/documents, in the text form that text.py there explains): single merges by
+   llvs_merge_values, and histories in stores. */
 #include "vectors.h"
 
 enum { LINE_SIZE = 1 << 17, WORDS = 9, VERSIONS = 24 };
@@ -7,7 +7,7 @@ enum { LINE_SIZE = 1 << 17, WORDS = 9, VERSIONS = 24 };
 static char line[LINE_SIZE];
 static char *word[WORDS];
 
-/* The next line, split at its spaces; 0 at the end. */
+/* Reads the next line and splits it at its spaces. Returns 0 at the end. */
 static int next_line(FILE *file) {
     char *at = line;
     int count = 0;
@@ -21,7 +21,7 @@ static int next_line(FILE *file) {
     return 1;
 }
 
-/* Hexadecimal into bytes that are overwritten by the next use of the slot; "." is empty, "-" nothing at all. */
+/* Decodes hexadecimal into a buffer that the next use of the slot overwrites. "." is empty, "-" is no value. */
 static llvs_bytes unhex(const char *text, int slot) {
     static char buffers[4][LINE_SIZE / 2];
     size_t size = 0;
@@ -41,7 +41,8 @@ static int are_same(llvs_bytes found, llvs_bytes expected) {
 }
 
 static void merge_values(void) {
-    static const char nothing[] = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"; /* of no conflicts: "[]" */
+    static const char nothing[] = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"; /* the digest for no conflicts:
+                                                                                                       * "[]" */
     llvs_merge_values_options options = LLVS_MERGE_VALUES_OPTIONS_INIT;
     llvs_bytes rules = unhex(word[2], 0), base = unhex(word[3], 1), newer = unhex(word[4], 2), older = unhex(word[5], 3);
     llvs_merged_value *merged;
@@ -65,7 +66,7 @@ static void each_value_is_merged_as_the_model_does(void **state) {
     assert_true(count >= 1662);
 }
 
-/* The versions of a history, by their names; "-" is the first, which holds the rules. */
+/* The versions of a history by their names; "-" is the first one, which has the rules. */
 typedef struct known {
     char name[16];
     llvs_version_id id;

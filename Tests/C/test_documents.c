@@ -87,7 +87,7 @@ static void saving_keeps_what_the_application_does_not_know_of(void **state) {
     llvs_merged_value_free(result);
 }
 
-/* The call that was made for `error` failed so, at this place of the rules. */
+/* Checks that a call failed with this code, at this place of the rules. */
 static void refused_at(llvs_status expected, const char *place, llvs_status status, llvs_error *error) {
     assert_int_equal(status, expected);
     assert_int_equal(llvs_error_code(error), expected);
@@ -130,7 +130,7 @@ static void a_merge_can_be_cancelled(void **state) {
     llvs_cancel_token_free(token);
 }
 
-/* A store with rules, and two versions that counted on: the newer is the second. */
+/* Makes a store with rules and two versions that both increment a counter. The second is newer. */
 static llvs_store *counted(llvs_version_id versions[2]) {
     llvs_store *store = memory_store();
     llvs_change changes[2];
@@ -146,7 +146,7 @@ static llvs_store *counted(llvs_version_id versions[2]) {
     return store;
 }
 
-/* Merges the two by the arbiter; what becomes of the value, and of the metadata. */
+/* Merges the two with the arbiter, and checks the value and the metadata. */
 static void merges_to(llvs_arbiter *arbiter, const char *expected, const char *mark, int has_conflicts) {
     llvs_version_id versions[2], made;
     llvs_store *store = counted(versions);
@@ -307,7 +307,7 @@ static void conflicts_are_listed_explained_and_decided(void **state) {
     llvs_store_free(store);
 }
 
-/* Joins the two sides of a whole value; leaves parts alone. What to do instead is in the payload. */
+/* Joins the two sides of a whole value, and leaves parts alone. The payload can request something else. */
 static llvs_status join_sides(void *payload, const llvs_value_question *question, llvs_resolution *resolution, llvs_error **error) {
     const char *how = payload;
     llvs_change change = LLVS_CHANGE_INIT;
@@ -376,7 +376,7 @@ static void undoing_keeps_the_members_that_came_since(void **state) {
     llvs_change change;
     llvs_buffer data;
     (void)state;
-    /* From {"f":0,"n":1} to {"f":1,"n":2}; then more. */
+    /* The undone version changed {"f":0,"n":1} to {"f":1,"n":2}; this one follows. */
     change = update("d", "{\"f\":1,\"g\":1,\"n\":5}");
     OK(llvs_store_make_version(store, llvs_id(&versions[0]), &change, 1, sizeof change, NULL, &later, NULL, &error));
     OK(llvs_store_revert(store, llvs_id(&versions[0]), llvs_id(&later), &options, &done, &error));

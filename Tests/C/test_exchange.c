@@ -6,7 +6,7 @@
 #include "array_transport.h"
 #include "folder_snapshots.h"
 
-/* One place that two exchanges reach, of one of three kinds. */
+/* A place of one of three kinds, which two exchanges reach. */
 enum kind { FOLDER, MEMORY, HOST };
 typedef struct place { enum kind kind; char *directory; char url[1100]; array_area *area; } place;
 
@@ -98,7 +98,7 @@ static void versions_travel_both_ways(void **state) {
     }
 }
 
-/* In the place of the C library's, in this program and in the library: how often it asks for what it writes to be on disk. */
+/* Replaces the C library's functions, in this program and in the library, and counts their calls. */
 static int syncs;
 int syncfs(int descriptor);
 int fsync(int descriptor) { (void)descriptor; syncs++; return 0; }
@@ -137,7 +137,7 @@ static void what_travels_is_synced_unless_asked_not_to_be(void **state) {
     }
 }
 
-/* A place whose large files come and go in pieces. */
+/* A place whose large files are sent and fetched in pieces. */
 typedef struct piecewise {
     array_area area;
     size_t largest, pieces, opened, freed, broken_behind;
@@ -206,7 +206,7 @@ static llvs_status send_in_pieces(void *payload, const llvs_bytes *name, const l
     int time;
     llvs_status status = LLVS_OK;
     assert_false(llvs_reply_is_cancelled(reply));
-    for (time = 0; time < 2 && status == LLVS_OK; time++) { /* as often as one likes */
+    for (time = 0; time < 2 && status == LLVS_OK; time++) { /* any number of times */
         file.size = 0;
         status = llvs_outgoing_write(changes, take_piece, &file, error);
     }
@@ -243,7 +243,7 @@ static void large_files_travel_in_pieces(void **state) {
     OK(llvs_exchange_open(one, LLVS_NONE, through(transport), &mine, &error));
     a = save(one, NULL, insert("small", "1"));
     b = save(one, &a, change);
-    /* What taking a piece fails with comes out, and the version is sent the next time. */
+    /* An error from sending a piece is returned, and the version is sent the next time. */
     place->is_failing = 1;
     {
         llvs_error *error;
@@ -256,7 +256,7 @@ static void large_files_travel_in_pieces(void **state) {
     assert_true(place->largest > 0 && place->largest < SIZE / 2);
     assert_int_equal(place->area.sends, 1); /* the small version, before the large one failed */
     callbacks.send_large = NULL;
-    callbacks.struct_size = 80; /* of a program that was made before there was more */
+    callbacks.struct_size = 80; /* of an older program, with fewer callbacks */
     OK(llvs_transport_create(LLVS_NONE, &callbacks, place, NULL, &other, &error));
     OK(llvs_exchange_open(two, LLVS_NONE, through(other), &theirs, &error));
     place->broken_behind = 2000000;
@@ -274,7 +274,7 @@ static void large_files_travel_in_pieces(void **state) {
     assert_int_equal(data.size, SIZE);
     assert_memory_equal(data.data, large, SIZE);
     llvs_buffer_dispose(&data);
-    /* Without a callback for them large files are handed over whole. */
+    /* Without a callback for pieces, large files are sent whole. */
     large[0]++;
     change.kind = LLVS_CHANGE_UPDATE;
     save(two, &b, change);
@@ -460,7 +460,7 @@ static void a_transport_serves_one_exchange_and_keeps_state(void **state) {
     FAILS_NAMING(LLVS_ERROR_BUSY, "array", llvs_exchange_open(store, LLVS_NONE, through(transport), &second, &error));
     OK(llvs_exchange_close(exchange, &error));
     OK(llvs_exchange_open(store, LLVS_NONE, through(transport), &second, &error));
-    OK(llvs_transport_notify(transport, &error)); /* nobody listens */
+    OK(llvs_transport_notify(transport, &error)); /* no observer is registered */
     llvs_exchange_free(second);
     llvs_exchange_free(exchange);
     llvs_transport_free(transport);
@@ -547,7 +547,7 @@ static void bad_files_cost_their_own_version_only(void **state) {
         value_is(store, &good, "x", "hello");
         save(store, &good, update("x", "mine"));
     }
-    OK(llvs_exchange_send(exchange, NULL, NULL, &error)); /* problems do not keep it */
+    OK(llvs_exchange_send(exchange, NULL, NULL, &error)); /* problems do not prevent it */
     assert_int_equal(version_count(store), 3);
     llvs_exchange_free(exchange);
     llvs_store_free(store);
@@ -556,7 +556,7 @@ static void bad_files_cost_their_own_version_only(void **state) {
     free_place(&p);
 }
 
-/* In the changes file that lies at a place, "some" in base64 becomes "tome": as long as before, and JSON. */
+/* Changes "some" to "tome" in the base64 of the changes file at a place. Its size stays the same, and it is still JSON. */
 static void change_a_byte(place *p, const llvs_version_id *id) {
     char *bytes, *found;
     if (p->kind == HOST) {
@@ -582,7 +582,8 @@ static void change_a_byte(place *p, const llvs_version_id *id) {
     }
 }
 
-/* Retrieves, looking at all files: how many versions came, and the code of the only problem, which must be of that version; LLVS_OK: none.
+/* Retrieves with a check of all files. Returns the number of versions, and the code of the only problem, which must be of that version;
+ * LLVS_OK: none.
  */
 static size_t verified(llvs_exchange *exchange, const llvs_version_id *bad, llvs_status *code) {
     llvs_exchange_result *result;
@@ -611,7 +612,8 @@ static void a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_as
         llvs_status code;
         assert_int_equal(sent(mine), 2);
         change_a_byte(&p, &b);
-        /* Who retrieves does not look at it again, unless asked to; nor who sends, where the transport does not tell of what changed. */
+        /* A retrieve does not read the file again unless it is requested. A send does not either, if the transport does not report
+         * changed files. */
         assert_int_equal(retrieved(mine), 0);
         if (kinds[k] == HOST) assert_int_equal(sent(mine), 0);
         assert_int_equal(verified(mine, &b, &code), 0);
@@ -621,7 +623,7 @@ static void a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_as
         assert_int_equal(verified(mine, &b, &code), 0);
         assert_int_equal(code, LLVS_OK);
         assert_int_equal(sent(mine), 0);
-        /* It retrieves as well. */
+        /* A verification retrieves new versions as well. */
         assert_int_equal(verified(theirs, &b, &code), 2);
         assert_int_equal(code, LLVS_OK);
         value_is(two, &b, "x", "some bytes");
@@ -633,7 +635,7 @@ static void a_changed_file_of_a_version_that_is_here_is_found_and_mended_when_as
     }
 }
 
-/* One that answers with what it was not asked for as well. */
+/* Also reports a name that it was not asked for. */
 static llvs_status unusable_and_more(void *payload, const llvs_bytes *names, size_t count, llvs_reply *reply, llvs_error **error) {
     llvs_status status = area_unusable(payload, names, count, reply, error);
     if (status == LLVS_OK) status = llvs_reply_add(reply, llvs_str("NOBODY-ASKED"), error);
@@ -642,7 +644,7 @@ static llvs_status unusable_and_more(void *payload, const llvs_bytes *names, siz
 
 static void a_transport_of_the_host_tells_of_files_that_are_there_in_part(void **state) {
     (void)state;
-    for (int how = 0; how < 3; how++) { /* it cannot tell; a caller of before there was the callback; it tells */
+    for (int how = 0; how < 3; how++) { /* no callback; a caller that is older than the callback; with the callback */
         place p = new_place(HOST);
         llvs_store *store = memory_store();
         llvs_transport_callbacks callbacks = array_transport_callbacks();
@@ -660,7 +662,7 @@ static void a_transport_of_the_host_tells_of_files_that_are_there_in_part(void *
         assert_true(at < p.area->count && p.area->files[at].size > 0);
         p.area->files[at].size = 0;
         assert_int_equal(sent(exchange), how == 2 ? 1 : 0);
-        assert_int_equal(p.area->looks, how == 2 ? 1 : 0); /* with nothing there, there is nothing to look at */
+        assert_int_equal(p.area->looks, how == 2 ? 1 : 0); /* without a callback it is not called */
         assert_int_equal(p.area->files[at].size > 0, how == 2);
         if (how == 2) {
             assert_int_equal(sent(exchange), 0);
@@ -785,7 +787,7 @@ static void ids_that_others_cannot_hold_are_listed_and_sent(void **state) {
     assert_int_equal(freed, 0);
     llvs_exchange_free(exchange);
     assert_int_equal(freed, 1);
-    /* Once each, also when the call fails. */
+    /* Once for each call, also if the call fails. */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str("no URL"), &options, &exchange, &error));
     assert_int_equal(freed, 2);
     options.report_unportable = 2;
@@ -795,7 +797,7 @@ static void ids_that_others_cannot_hold_are_listed_and_sent(void **state) {
     free_place(&p);
 }
 
-/* Only a place in single files keeps a save from what others fail at, and only as long as the exchange is open. */
+/* Saves are refused because of other implementations only for a place with single files, and only while the exchange is open. */
 static void what_others_fail_at_is_not_saved(void **state) {
     place p = new_place(FOLDER);
     llvs_store *store = memory_store();

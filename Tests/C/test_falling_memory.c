@@ -1,11 +1,11 @@
-/* Every operation under a limit of memory that falls: it succeeds or gives LLVS_ERROR_OUT_OF_MEMORY, the process lives, and the store
-   answers and has what was acknowledged.
+/* Runs every operation under various limits of memory. It succeeds or fails with LLVS_ERROR_OUT_OF_MEMORY, the process survives, and
+   the store answers and has all acknowledged versions.
 
-   Each operation runs in a process of its own for each limit, from what that process has upwards, until it succeeds; nothing
-   that the allocator holds is left to it. An operation that stores something gets a fresh copy of the store each time, which is verified
-   behind it; those that read share one. LLVS_MEMORY_STORAGE (file, sqlite, memory, host) and LLVS_MEMORY_OPERATION name what is to run,
-   and `test_falling_memory_c <operation> <storage> <KiB>` runs one, for a debugger. The library is to be the one that is shipped: with
-   another allocation of the Swift runtime's than its own the reserve is not asked. */
+   For each limit an operation runs in a process of its own. The limits rise from what that process already uses until the operation
+   succeeds; the allocator has no free blocks left. An operation that stores something gets a fresh copy of the store each time, which
+   is verified afterwards. Operations that only read share one. LLVS_MEMORY_STORAGE (file, sqlite, memory, host) and
+   LLVS_MEMORY_OPERATION select what runs, and `test_falling_memory_c <operation> <storage> <KiB>` runs a single one, for a debugger.
+   The library must be the shipped one: if the Swift runtime does not allocate with the library's own function, the reserve is not used. */
 #include "memory_world.h"
 
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "child.h"
 #include "memory_operations.h"
 
-/* Rooms in bytes, from none on; with LLVS_MEMORY_FINE in the environment many more. In the short run each is four times the one before; of
-   two operations that follow each other the second has those between. */
+/* Returns the next amount of memory, in bytes, beginning with none. With LLVS_MEMORY_FINE in the environment there are many more. In
+   the short run each amount is four times the one before, and every other operation uses the amounts in between. */
 static size_t next_room(size_t room, size_t turn) {
     if (!getenv("LLVS_MEMORY_FINE")) {
         if (room == 0) return is_deep() || turn % 2 ? 512u * 1024 : 1024u * 1024;
@@ -24,14 +24,14 @@ static size_t next_room(size_t room, size_t turn) {
     return room < 1 * MEBIBYTE ? room + 128 * 1024 : room < 8 * MEBIBYTE ? room + 512 * 1024 : room + room / 8;
 }
 
-/* So that none of it has to be mapped later: a stack that cannot grow ends a process whatever it runs. */
+/* Uses the stack, so that none of it must be mapped later. A stack that cannot grow would end the process in any code. */
 static void use_stack(void) {
     volatile char stack[256 << 10];
     size_t i;
     for (i = 0; i < sizeof stack; i += 1024) stack[i] = 1;
 }
 
-/* A world with all in it, open. One that is kept in memory is made anew, others lie in the directory. */
+/* Opens a world with all its contents. A store in memory is filled again; others are in the directory. */
 static void enter_world(world *w, int kind, const char *directory) {
     make_world(w, kind, directory);
     if (kind == LLVS_STORAGE_HOST) read_array(w->array, directory);
@@ -39,13 +39,13 @@ static void enter_world(world *w, int kind, const char *directory) {
     if (kind == LLVS_STORAGE_MEMORY) fill_world(w);
 }
 
-/* In a child: 0 when the operation succeeded, 1 when it was refused; everything else is a fault. */
+/* Runs in a child. Returns 0 if the operation succeeded and 1 if it was refused; everything else is a fault. */
 static int run(const operation *o, int kind, size_t room, const char *directory) {
     world w;
     llvs_error *error = NULL;
     llvs_status status;
     size_t before;
-    signal(SIGSEGV, SIG_DFL); /* cmocka's own handlers would go on with the tests */
+    signal(SIGSEGV, SIG_DFL); /* cmocka's own handlers would continue with the tests */
     signal(SIGABRT, SIG_DFL);
     signal(SIGILL, SIG_DFL);
     signal(SIGBUS, SIG_DFL);
@@ -58,7 +58,7 @@ static int run(const operation *o, int kind, size_t room, const char *directory)
     limit_to((rlim_t)(before + room));
     status = o->run(&w, &error);
     limit_to(RLIM_INFINITY);
-    /* The host's own allocations fail as well. */
+    /* The host's own allocations fail too. */
     if (kind == LLVS_STORAGE_HOST && status == LLVS_ERROR_NO_SPACE) status = LLVS_ERROR_OUT_OF_MEMORY;
     if (status != LLVS_OK && status != LLVS_ERROR_OUT_OF_MEMORY) {
         fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
@@ -84,7 +84,7 @@ static int run(const operation *o, int kind, size_t room, const char *directory)
     return status == LLVS_OK ? 0 : 1;
 }
 
-/* In children of their own as well: what stands before the first limit, and what stands behind the last. */
+/* What precedes the first limit and follows the last one also runs in children of their own. */
 static int fill_template(int kind, const char *template) {
     world w;
     if (kind == LLVS_STORAGE_MEMORY) return 0;
@@ -110,7 +110,7 @@ static const struct { int kind; const char *name; } storages[] = {
 };
 enum { storage_count = sizeof storages / sizeof *storages };
 
-/* What a child may use of the processor, in seconds. */
+/* The processor time that a child may use, in seconds. */
 enum { MOST_OF_PROCESSOR = 120 };
 
 static int outcome_of(pid_t child) {
@@ -127,7 +127,7 @@ static void renew(const char *copy, const char *template) {
     assert_int_equal(system(command), 0);
 }
 
-/* All limits of one operation; the number of faults. */
+/* Runs all limits of one operation. Returns the number of faults. */
 static int fall(const operation *o, size_t turn, int kind, const char *name, const char *template, const char *copy) {
     size_t room, needed = 0;
     int done = 0, refused = 0, faults = 0, tries = 0, result;
@@ -168,7 +168,7 @@ static void each_operation(void **state) {
         for (i = 0; i < operation_count; i++) {
             if ((only && strstr(only, operations[i].name) == NULL) || !(operations[i].storages & 1u << storages[s].kind)) continue;
             all++;
-            /* In the short run what goes with files and SQLite is tried on one of the two, and on half of the others. */
+            /* In the short run, operations for both files and SQLite run on one of the two, and on half of the other storages. */
             if (!only && !is_deep() && (operations[i].storages & (F | S)) == (F | S) && (i + s) % 2 != 0) continue;
             faults += fall(&operations[i], i / 2 + s, storages[s].kind, storages[s].name, template, copy);
             ran++;

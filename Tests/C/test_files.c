@@ -1,4 +1,5 @@
-/* Files of the host: the suite of llvs_testing.h passes them and the library's own, catches broken ones by name; stores exchange. */
+/* Files of the host: good ones and the library's own pass the suite of llvs_testing.h, broken ones fail the right check, and stores
+ * exchange through them. */
 #include "support.h"
 
 #include <unistd.h>
@@ -77,11 +78,11 @@ static void good_files_pass(void **state) {
     (void)state;
     all_is_well(check(make, disturb, 0, ""), 0);
     all_is_well(check(make, NULL, LLVS_TRAIT_EXCLUSIVE, ""), 4);
-    /* One that has no ranges, and is asked for none. */
+    /* Files that have no ranges and declare it: none are requested. */
     files_traits = LLVS_FILES_WITHOUT_RANGES;
     defect = "ignores ranges";
     all_is_well(check(make, disturb, 0, ""), 0);
-    /* One where the last wins, and says so. */
+    /* Files in which the last writer wins, and which declare it. */
     files_traits = LLVS_FILES_NOT_EXCLUSIVE;
     defect = "replaces what is to stay";
     all_is_well(check(make, disturb, 0, ""), 0);
@@ -115,17 +116,17 @@ static void broken_files_are_caught(void **state) {
     static const struct { const char *defect, *check; } all[] = {
         { "lists one page only", "many files are listed and read" },
         { "tells wrong sizes", "what was published is listed with its size, and nothing else" },
-        { "lists what is below", "directories are apart" },
+        { "lists what is below", "directories are separate" },
         { "ignores ranges", "parts of files are read" },
-        { "cuts large files short", "large files are carried whole" },
-        { "fails where a file is absent", "files that are absent are answered as absent" },
-        { "shows files while they are written", "whoever lists a file can read all of it" },
-        { "replaces what is to stay", "a file that is there stays unless it is to be replaced" },
-        { "says that it published what was there", "of two that publish one name at once one wins, whole" },
+        { "cuts large files short", "large files are complete" },
+        { "fails where a file is absent", "missing files are reported as missing" },
+        { "shows files while they are written", "a listed file can be read completely" },
+        { "replaces what is to stay", "an existing file is replaced only on request" },
+        { "says that it published what was there", "if two handles publish one name at once, one of them wins" },
         { "ends files at a NUL", "files come back byte for byte" },
         { "keeps what is deleted", "deleted files are gone, and no others" },
         { "fails where nothing is to be deleted", "a new place is empty" },
-        { "says that an unreachable place is empty", "a place that cannot be reached is an error" },
+        { "says that an unreachable place is empty", "an unreachable place is an error" },
     };
     size_t i, j;
     (void)state;
@@ -193,7 +194,7 @@ static void stores_exchange(void **state) {
         assert_int_equal(exchanged(b, s, layouts[i], ""), 5);
         lists = s->lists;
         assert_int_equal(exchanged(b, s, layouts[i], ""), 0);
-        /* Nothing new: one listing. A new interchange exchange looks at both of its folders, a new automatic one at the layout first. */
+        /* Without news, one listing. A new interchange exchange lists both of its folders, a new automatic one checks the layout first. */
         if (layouts[i] == LLVS_LAYOUT_PACKED) assert_int_equal(s->lists - lists, 1);
         for (j = 0; j < s->count; j++) packs += strncmp(s->files[j].name, "pack1/", 6) == 0;
         for (j = 0; j < s->count; j++) singles += strncmp(s->files[j].name, "versions/", 9) == 0;
@@ -222,7 +223,7 @@ static void errors_are_told(void **state) {
     FAILS_NAMING(LLVS_ERROR_TRANSPORT, "the files the shelf", llvs_exchange_send(exchange, NULL, NULL, &error));
     s->failing = 0;
     OK(llvs_exchange_send(exchange, NULL, NULL, &error));
-    /* One that was refused neither used it nor closes it: the next one is the first. */
+    /* An exchange that was refused neither used the transport nor closes it, so the next exchange is the first one. */
     {
         llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
         llvs_files_callbacks callbacks = shelf_callbacks();
@@ -275,7 +276,7 @@ static void bad_arguments_are_refused(void **state) {
                  llvs_transport_create_on_files(llvs_str("x"), &callbacks, &freed, count_free, &transport, &error));
     assert_int_equal(freed, 5);
     assert_null(transport);
-    /* What holds no files has none to be checked. */
+    /* A transport that holds no files cannot be checked. */
     subject.make = make_memory;
     subject.only = llvs_str("a new place is empty");
     OK(llvs_check_files(&subject, &report, &error));

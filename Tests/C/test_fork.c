@@ -1,5 +1,5 @@
-/* In a forked child every call but a free says so, and a free touches nothing. SQLite cannot be used there at all when it was in use at the
- * fork. */
+/* In a forked child every call except a free reports the fork, and a free changes nothing. If SQLite was in use at the fork, the child
+ * cannot use it at all. */
 #include "support.h"
 
 #include <pthread.h>
@@ -50,7 +50,7 @@ static void the_child_is_told(void **state) {
         llvs_arbiter_free(arbiter);
         llvs_cancel_token_free(token);
         llvs_store_free(store);
-        /* Opening it again is the way. */
+        /* The child can open the store again. */
         CHILD(llvs_store_open(llvs_str(path), NULL, &again, NULL) == LLVS_OK);
         CHILD(llvs_store_make_version(again, llvs_id(&id), &change, 1, sizeof change, NULL, &next, NULL, NULL) == LLVS_OK);
         llvs_store_free(again);
@@ -59,7 +59,7 @@ static void the_child_is_told(void **state) {
     assert_int_equal(waitpid(child, &outcome, 0), child);
     if (!WIFEXITED(outcome) || WEXITSTATUS(outcome) != 0)
         fail_msg("the child ended with %d (line modulo 250, plus 1: %d)", outcome, WEXITSTATUS(outcome));
-    /* The parent's handles never noticed. */
+    /* The parent's handles are not affected. */
     value_is(store, &id, "x", "1");
     next = save(store, &id, update("x", "3"));
     OK(llvs_store_reload(store, NULL, NULL, &error));
@@ -79,7 +79,7 @@ static llvs_status open_database(const char *path, llvs_store **store, llvs_erro
     options.storage = LLVS_STORAGE_SQLITE;
     return llvs_store_open(llvs_str(path), &options, store, error);
 }
-/* What a child found, by its exit code: 0 or a line. */
+/* The result of a child by its exit code: 0, or a line. */
 static int outcome_of(pid_t child) {
     int outcome = 0;
     assert_int_equal(wait_for_child(child, 120, &outcome, NULL), child);
@@ -87,7 +87,7 @@ static int outcome_of(pid_t child) {
     return WEXITSTATUS(outcome);
 }
 
-/* SQLite takes no locks in a child of a process that had a database open, and what is saved there would be lost. */
+/* In a child of a process with an open database, SQLite takes no locks, and saved data would be lost. */
 static void an_open_database_is_not_opened_in_the_child(void **state) {
     char *directory = new_directory(), *path = join(directory, "store.db"), *other = join(directory, "other.db"),
          *files = join(directory, "files");
@@ -119,7 +119,7 @@ static void an_open_database_is_not_opened_in_the_child(void **state) {
     next = save(store, &id, update("x", "2"));
     OK(llvs_store_close(store, &error));
     llvs_store_free(store);
-    /* With all closed a child may. */
+    /* If all databases were closed at the fork, the child can use them. */
     if ((child = fork()) == 0) {
         llvs_store *again;
         llvs_change change = update("x", "3");
@@ -145,7 +145,7 @@ static void *open_and_close(void *path) {
     return NULL;
 }
 
-/* Other threads hold SQLite's own locks at the fork: the child does not wait for them. */
+/* Other threads hold SQLite's own locks at the fork. The child does not wait for them. */
 static void a_child_does_not_wait_for_the_threads_of_its_parent(void **state) {
     char *directory = new_directory(), *path = join(directory, "store.db");
     pthread_t threads[3];
@@ -179,7 +179,7 @@ enum { MANY = 4000 };
 static pid_t forked_child;
 static int forks_at, calls_so_far;
 
-/* Forks once, at the call of that number, and lets the call go on in both processes. */
+/* Forks once, at the call of the given number, and lets the call continue in both processes. */
 static void fork_now(void) {
     if (calls_so_far++ == forks_at) {
         forked_child = fork();
@@ -190,20 +190,20 @@ static llvs_status keys_that_fork(void *payload, const llvs_bytes *id, const llv
     (void)payload;
     (void)id;
     (void)data;
-    /* Behind it: in the child the keys would tell of the fork as well. */
+    /* After adding the key, since in the child that call would report the fork as well. */
     fork_now();
     return status;
 }
 static llvs_status progress_that_forks(void *payload, const llvs_progress *progress, llvs_error **error) {
     (void)payload;
     (void)error;
-    /* Behind the first values: other threads share the work by then. */
+    /* After the first values, when other threads share the work. */
     if (progress->completed > 0) fork_now();
     return LLVS_OK;
 }
 
-/* In the child the call that the callback was called from says that it was forked, and another store can be opened; in the parent nothing
-   of it is noticed. Other threads share the work where keys are read from JSON. */
+/* In the child, the call from which the callback was called reports the fork, and another store can be opened. The parent is not
+   affected. If keys are read from JSON, other threads share the work. */
 static void a_callback_of_an_index_forks(void **state) {
     static char ids[MANY][16], data[MANY][80];
     static llvs_change changes[MANY];
@@ -231,7 +231,7 @@ static void a_callback_of_an_index_forks(void **state) {
         forked_child = -1;
         calls_so_far = 0;
         forks_at = kind % 3 == 0 ? 0 : kind % 3 == 1 ? 1 : kind < 3 ? MANY - 1 : 2;
-        /* Another definition each time, so that none is there yet. */
+        /* A different definition each time, so that no index exists yet. */
         snprintf(definition, sizeof definition, "{\"prefix\":\"v/\",\"on\":[\"/n\",\"/%d\"]}", kind);
         options.definition = llvs_str(definition);
         control.progress = progress_that_forks;

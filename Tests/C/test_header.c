@@ -1,4 +1,4 @@
-/* The headers: twice in one program, layouts, and initialisers alike by macro and by function. */
+/* The headers: included twice in one program, layouts, and initialisers that agree between macro and function. */
 #include "support.h"
 #include "llvs.h"
 #include "llvs_testing.h"
@@ -19,7 +19,8 @@ static void initialisers_agree(void **state) {
 #include "initialisers.h"
 }
 
-/* A struct of a size that this library does not know is made by the same rule; what is none is refused and left alone. */
+/* A struct of a size that this library does not know is initialised by the same rule. An impossible size is refused, and the memory is
+ * left alone. */
 static void struct_init_takes_any_size_of_a_struct(void **state) {
     unsigned char room[5000], zeros[5000];
     uint32_t size;
@@ -63,7 +64,7 @@ static void write_layouts(void) {
 #include "layout_fields.h"
 }
 
-/* The table next to this file; the bindings compare theirs with it, too. */
+/* Compares the layouts with the table next to this file. The bindings compare theirs with it too. */
 static void layouts_are_those_of_the_table(void **state) {
     char path[4096], table[65536];
     const char *slash = strrchr(__FILE__, '/');

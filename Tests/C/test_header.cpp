@@ -1,4 +1,4 @@
-// The headers in C++: twice, with every initialiser. This one needs no other before it.
+// The headers in C++: included twice, with every initialiser. This one needs no other header before it.
 #include "llvs_testing.h"
 #include "llvs_testing.h"
 #include "llvs.h"

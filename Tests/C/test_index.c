@@ -20,7 +20,7 @@ static int next_line(FILE *file) {
     return 1;
 }
 
-/* Hexadecimal into bytes that are overwritten by the next use of the slot; "." is empty, "-" nothing at all. */
+/* Decodes hexadecimal into a buffer that the next use of the slot overwrites. "." is empty, "-" is no value. */
 static llvs_bytes unhex(const char *text, int slot) {
     static char buffers[4][LINE_SIZE / 2];
     size_t size = 0;
@@ -42,7 +42,7 @@ static llvs_index *defined(llvs_store *store, llvs_bytes definition) {
     return index;
 }
 
-/* The line that was read asks; those that follow are what is found. */
+/* Queries as the current line says. The lines after it are the expected result. */
 static void ask(llvs_index *index, FILE *file) {
     llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
     llvs_index_page *page;
@@ -148,7 +148,7 @@ static void pages_go_on_behind_each_other(void **state) {
     (void)state;
     options.name = llvs_str("by-name");
     OK(llvs_index_open(store, &options, &index, &error));
-    llvs_store_free(store); /* The index keeps it. */
+    llvs_store_free(store); /* The index keeps the store open. */
     question.limit = 1;
     question.want = LLVS_INDEX_KEYS | LLVS_INDEX_COUNT;
     OK(llvs_index_find(index, llvs_id(&version), &question, NULL, &page, &error));
@@ -228,7 +228,7 @@ static void wrong_arguments_are_refused(void **state) {
     llvs_store_free(store);
 }
 
-/* Gives each word of a value, and its length, unless the payload names another way. */
+/* Gives each word of a value with its length, unless the payload requests something else. */
 static llvs_status give_words(void *payload, const llvs_bytes *id, const llvs_bytes *data, llvs_index_keys *keys, llvs_error **error) {
     const char *how = payload, *at = (const char *)data->data, *end = at + data->size;
     char tuple[6000];
@@ -303,7 +303,7 @@ static void a_callback_gives_the_keys(void **state) {
     assert_string_equal((const char *)page->ids.data, "v/1");
     assert_string_equal((const char *)page->keys.data, "[\"a\",1]");
     llvs_index_page_free(page);
-    /* Two keys that are one as far as they are kept. */
+    /* Two keys that are equal in the part that is stored. */
     snprintf(tuple, sizeof tuple, "[\"%s\"]", long_words[1]);
     question.equal = llvs_str(tuple);
     OK(llvs_index_find(index, LLVS_NONE, &question, NULL, &page, &error));

@@ -1,6 +1,6 @@
 /*
- * Every operation of a commit, a merge and an exchange fails in turn, in each way that there is. Whatever was acknowledged
- * is there afterwards, the store works on, and what was refused can be done again.
+ * Every operation of a commit, a merge and an exchange fails in turn, in each possible way. Everything acknowledged exists afterwards, the
+ * store still works, and refused operations can be repeated.
  */
 #include "support.h"
 
@@ -10,7 +10,7 @@
 #include "array_storage.h"
 #include "array_transport.h"
 
-/* ---- where it all rests ---- */
+/* ---- the storages and places ---- */
 
 enum { IN_FILES, IN_SQLITE, IN_THE_HOST, KINDS };
 static const char *const kind_names[] = { "file", "sqlite", "host" };
@@ -20,7 +20,7 @@ typedef struct world {
     char *directory;
     array_storage *array;
     array_area *area;
-    /* Counted as they happen. */
+    /* Counts the faults. */
     llvs_faults *faults;
 } world;
 
@@ -66,11 +66,11 @@ static llvs_status open_store(llvs_storage *storage, llvs_store **store, llvs_er
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     options.storage = LLVS_STORAGE_HOST;
     options.host_storage = storage;
-    options.memory_budget = 1 << 16; /* so that it reads */
+    options.memory_budget = 1 << 16; /* so that the store reads from the storage */
     return llvs_store_open(LLVS_NONE, &options, store, error);
 }
 
-/* ---- what was promised ---- */
+/* ---- acknowledged versions ---- */
 
 typedef struct promises {
     struct { llvs_version_id id; char key[16], value[16]; } kept[64];
@@ -85,7 +85,7 @@ static void promise(promises *p, llvs_version_id id, const char *key, const char
     snprintf(p->kept[p->count++].value, 16, "%s", value);
 }
 
-/* Whether a call was acknowledged; it may fail by our fault only. */
+/* Whether a call was acknowledged. It may fail only because of an injected fault. */
 static int acknowledged(promises *p, llvs_status status, llvs_error **error, const char *what) {
     const char *message = llvs_error_message(*error);
     int done = status == LLVS_OK;
@@ -101,7 +101,7 @@ static int acknowledged(promises *p, llvs_status status, llvs_error **error, con
     return done;
 }
 
-/* A version of an id of its own. */
+/* Saves a version under a given id. */
 static int commit(promises *p, llvs_store *store, const char *id, const char *predecessor, const char *key, const char *value) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_version_id made;
@@ -141,7 +141,7 @@ static void exchange(promises *p, llvs_store *store, llvs_transport *transport) 
     llvs_exchange_free(ex);
 }
 
-/* Commits, branches, an exchange with what another store left, a merge of all heads, and another commit. */
+/* Commits, branches, an exchange with the versions of another store, a merge of all heads, and another commit. */
 static void work(promises *p, llvs_store *store, llvs_transport *transport) {
     llvs_version_id merged;
     llvs_error *error = NULL;
@@ -166,7 +166,7 @@ static void work(promises *p, llvs_store *store, llvs_transport *transport) {
                 llvs_buffer data;
                 merged.size = (uint32_t)id.size;
                 memcpy(merged.text, id.data, id.size);
-                /* What the merge shows is settled by now. */
+                /* The values that the merge shows count as acknowledged. */
                 error = NULL;
                 if (acknowledged(p, llvs_store_value(store, llvs_str("a"), llvs_id(&merged), &data, NULL, &error), &error, "reading") &&
                     data.data)
@@ -182,9 +182,9 @@ static void work(promises *p, llvs_store *store, llvs_transport *transport) {
     exchange(p, store, transport);
 }
 
-/* ---- what is left ---- */
+/* ---- the results ---- */
 
-/* The fault of this run, for messages. */
+/* The fault of the current run, for messages. */
 static char now[300];
 
 static void holds(promises *p, llvs_store *store, const char *when) {
@@ -201,7 +201,7 @@ static void holds(promises *p, llvs_store *store, const char *when) {
     }
 }
 
-/* The other side has something from the beginning, by a store of its own. */
+/* The other side has a version from the beginning, from a store of its own. */
 static void leave_something(world *w) {
     llvs_store *theirs = memory_store();
     llvs_transport *transport = plain_transport(w);
@@ -216,7 +216,7 @@ static void leave_something(world *w) {
 
 static struct { long faults, refusals, unknown, promised, runs; } totals;
 
-/* One run of the work with one fault; 0 when there was no such operation any more. */
+/* One run of the work with one fault. Returns 0 if there was no such operation. */
 static int run(int kind, llvs_fault *fault, uint64_t seed) {
     world w;
     promises p;
@@ -241,11 +241,11 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
         snprintf(now, sizeof now, "%s storage, seed %lu, %.200s", kind_names[kind], (unsigned long)seed, (const char *)last.data);
         llvs_buffer_dispose(&last);
         OK(llvs_faults_clear(w.faults, &error));
-        /* The same handle goes on, and what was refused can be done again under its id. */
+        /* The same handle still works, and refused versions can be saved again under their ids. */
         holds(&p, store, "in the same handle");
         if (!commit(&p, store, "first", "", "a", "1") || !commit(&p, store, "left", "first", "a", "2") ||
             !commit(&p, store, "right", "first", "b", "3"))
-            fail_msg("after %s, the store does not go on", now);
+            fail_msg("after %s, the store refuses saves", now);
         exchange(&p, store, transport);
         OK(llvs_store_close(store, &error));
     } else {
@@ -256,7 +256,7 @@ static int run(int kind, llvs_fault *fault, uint64_t seed) {
     llvs_storage_free(storage);
     llvs_transport_free(transport);
 
-    /* Opened without faults: all is there, nothing is damaged, and a new store gets it all from the other side. */
+    /* Opened without faults, the store has everything, nothing is damaged, and a new store receives everything from the other side. */
     OK(open_store(inner, &store, &error));
     holds(&p, store, "after opening again");
     {
@@ -306,10 +306,10 @@ static void nothing_that_was_acknowledged_is_lost(void **state) {
         each_operation_in_turn(kind, LLVS_FAULT_FAIL, 0, 1);
         each_operation_in_turn(kind, LLVS_FAULT_LOSE_ACKNOWLEDGEMENT, 0, 1);
         each_operation_in_turn(kind, LLVS_FAULT_PARTIAL, 0, 1);
-        /* From the n-th on, until somebody mends it. */
+        /* From the n-th operation on, until the faults are cleared. */
         each_operation_in_turn(kind, LLVS_FAULT_FAIL, LLVS_OPERATIONS_STORAGE, 0);
         each_operation_in_turn(kind, LLVS_FAULT_FAIL, LLVS_OPERATIONS_TRANSPORT, 0);
-        /* What is read is not what is there. */
+        /* Reads return wrong bytes. */
         each_operation_in_turn(kind, LLVS_FAULT_CORRUPT, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET, 1);
         each_operation_in_turn(kind, LLVS_FAULT_CUT, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET, 1);
         each_operation_in_turn(kind, LLVS_FAULT_ABSENT, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET | LLVS_OPERATION_CACHE_PUT, 1);
@@ -325,15 +325,16 @@ static void nothing_that_was_acknowledged_is_lost(void **state) {
     }
 }
 
-/* With many faults at once, by chance: kinds, operations and likelihoods by the seed. */
+/* Many faults at once; the seed determines kinds, operations and probabilities. */
 static void run_by_chance(uint64_t seed) {
     static const llvs_operations sets[] = { 0, LLVS_OPERATIONS_STORAGE, LLVS_OPERATIONS_TRANSPORT,
                                             LLVS_OPERATION_APPEND | LLVS_OPERATION_SYNC, LLVS_OPERATION_READ | LLVS_OPERATION_CACHE_GET };
     llvs_fault fault = LLVS_FAULT_INIT;
     uint64_t chance = seed * 6364136223846793005u + 1442695040888963407u;
     fault.operations = sets[(chance >> 33) % 5];
-    fault.kind = (llvs_fault_kind)((chance >> 40) % 3); /* fail, lose the acknowledgement, do a part */
-    if (fault.operations == sets[4]) fault.kind = (llvs_fault_kind)(3 + (chance >> 40) % 3); /* what is read is changed, cut, absent */
+    fault.kind = (llvs_fault_kind)((chance >> 40) % 3); /* fail, lose the acknowledgement, do only a part */
+    if (fault.operations == sets[4]) fault.kind = (llvs_fault_kind)(3 + (chance >> 40) % 3); /* bytes that are read are changed, cut or
+                                                                                              * absent */
     fault.probability = (double)(1 + (chance >> 48) % 40) / 100;
     run((int)((chance >> 56) % KINDS), &fault, seed);
 }
@@ -407,7 +408,7 @@ static void faults_are_counted_and_repeat(void **state) {
     assert_int_equal(counts[0], counts[1]);
 }
 
-/* A bit that flips below the store, a record that is cut or lost there, is damage, and never a wrong value. */
+/* A bit flipped below the store, or a record cut or lost there, is damage, and never leads to a wrong value. */
 static void changed_bytes_never_come_out(void **state) {
     static const llvs_fault_kind kinds[] = { LLVS_FAULT_CORRUPT, LLVS_FAULT_CUT, LLVS_FAULT_ABSENT };
     uint64_t seed;
@@ -448,7 +449,7 @@ static void changed_bytes_never_come_out(void **state) {
         end_world(&w);
     }
     assert_int_equal(wrong, 0);
-    /* A bit of the envelope's own checksums costs nothing; what is cut or lost always does. */
+    /* A flipped bit in the envelope's own checksums costs nothing. A cut or lost record always does. */
     assert_true(damaged >= 40 && damaged <= 60);
 }
 
@@ -494,7 +495,7 @@ static void bad_rules_are_refused(void **state) {
     OK(llvs_transport_notify(transport, &error));
     llvs_transport_free(transport);
 
-    /* One store at a time, whichever way it is asked for; free again when it is closed. */
+    /* A storage serves one store at a time, directly or wrapped. It is free again when the store is closed. */
     options.storage = LLVS_STORAGE_MEMORY;
     OK(llvs_testing_storage(LLVS_NONE, &options, &storage, &error));
     OK(llvs_faults_storage(faults, storage, &wrapped, &error));

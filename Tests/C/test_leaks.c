@@ -1,5 +1,5 @@
-/* No use of the library leaves memory behind that grows with use: each kind is repeated, and repeated as often again, and what malloc
-   has handed out must be the same after both. */
+/* No use of the library leaves memory behind that grows with use. Each kind of use is repeated, and then repeated as often again.
+   Allocated memory must be the same after both. */
 #include "support.h"
 
 #include <unistd.h>
@@ -12,18 +12,18 @@
 #endif
 
 enum { WARMUPS = 30, REPETITIONS = 120 };
-/* What threads that end let go late; a leak of the smallest object is more. */
+/* Memory that ending threads release late. A leak of the smallest object is larger. */
 enum { NOISE = 1000 };
 
 #if MEMORY_IS_COUNTED
 
-/* With a sanitizer's malloc, mallinfo2 says nothing of use: then it says 0, and nothing is compared (leaks are its own business). */
+/* With a sanitizer's malloc, mallinfo2 returns zeros, and nothing is compared (the sanitizer finds leaks itself). */
 static size_t allocated(void) {
     struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
 }
 
-/* Memory that no file stands behind, which counts what is mapped as well, in KiB. */
+/* Memory without a file behind it in KiB, including mapped memory. */
 static long anonymous(void) {
     FILE *file = fopen("/proc/self/status", "r");
     char line[256];
@@ -37,7 +37,7 @@ static long anonymous(void) {
 static char *folder;
 static int round_number;
 
-/* ---- what is repeated ---- */
+/* ---- the repeated uses ---- */
 
 static llvs_store *opened(llvs_storage_kind kind, const char *name) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
@@ -50,7 +50,7 @@ static llvs_store *opened(llvs_storage_kind kind, const char *name) {
     return store;
 }
 
-/* A root, two versions upon it, and one that merges them. */
+/* Makes a root, two versions on it, and their merge. */
 static void fill(llvs_store *store, llvs_version_id *ours, llvs_version_id *theirs) {
     llvs_change changes[3];
     llvs_version_id root;
@@ -108,7 +108,7 @@ static void making_and_reading(llvs_storage_kind kind) {
 }
 static void in_memory(void) { making_and_reading(LLVS_STORAGE_MEMORY); }
 
-/* The same path again each time: what it holds must not grow, or opening costs more. */
+/* The same path each time. Its contents must not grow, or opening would cost more. */
 static void emptied(llvs_storage_kind kind) {
     char command[1200];
     making_and_reading(kind);
@@ -218,7 +218,7 @@ static void repeat(void (*once)(void), int count) {
     for (i = 0; i < count; i++) { once(); round_number++; }
 }
 
-/* How many bytes more are there after as many repetitions again. The least of three tries, since threads that end let go late. */
+/* The additional bytes after twice as many repetitions. Takes the least of three tries, since ending threads release memory late. */
 static long growth(void (*once)(void)) {
     long least = 0;
     int tries;
@@ -246,7 +246,7 @@ static void nothing_grows_with_use(void **state) {
     }
 }
 
-/* An error that is not freed: the least that somebody can forget. */
+/* Leaks an error, which is the smallest leak that is possible. */
 static void forgetting(void) { (void)llvs_error_make(1, llvs_str("forgotten")); }
 
 static void a_leak_would_be_noticed(void **state) {
@@ -264,7 +264,7 @@ static void mapped_memory_does_not_grow_either(void **state) {
     for (i = 0; i < sizeof mixes / sizeof *mixes; i++) repeat(mixes[i].once, REPETITIONS);
     after = anonymous();
     printf("RssAnon: %ld KiB, then %ld KiB\n", before, after);
-    /* A store's smallest map, of huge pages, is 2 MiB: one of each repetition would be hundreds. */
+    /* The smallest map of a store, in huge pages, has 2 MiB. A leak of one in each repetition would be hundreds of MiB. */
     if (before > 0) assert_true(after - before < 8 * 1024);
 }
 
@@ -272,7 +272,7 @@ static int begin(void **state) { (void)state; folder = new_directory(); return 0
 static int end(void **state) { (void)state; remove_directory(folder); return 0; }
 
 int main(int argc, char **argv) {
-    /* What a thread keeps for itself of what was freed counts as in use, and comes and goes: none is to be kept. */
+    /* Freed memory that a thread caches counts as in use, and varies. So threads must not cache any. */
     static const char tunables[] = "glibc.malloc.tcache_count=0";
     (void)argc;
     if (!getenv("GLIBC_TUNABLES")) {

@@ -1,5 +1,5 @@
-/* Direct connections that the library carries: over TCP and Unix sockets, for several stores, by invitations and digits; strangers, wrong
-   addresses, streams of the host, closing. */
+/* Direct connections that the library carries: over TCP and Unix sockets, for several stores, by invitations and by comparing digits;
+   strangers, wrong addresses, streams of the host, closing. */
 #include "support.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ static const char FIRST[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes, bo
 static const char SECOND[LLVS_PAIRING_SIZE] = "another pairing of forty-eight bytes, of a store";
 static const char NOBODYS[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes that is nobody's";
 
-/* In seconds, for whatever must come: a busy machine is no reason to fail. */
+/* The deadline of every wait in seconds. A busy machine is no reason to fail. */
 enum { PATIENCE = 3600 };
 
 static llvs_bytes pairing(const char *text) { return llvs_bytes_make(text, LLVS_PAIRING_SIZE); }
@@ -50,7 +50,7 @@ static void sleep_ms(long ms) {
     time.tv_nsec = ms * 1000000;
     nanosleep(&time, NULL);
 }
-/* Until a store has so many versions. */
+/* Waits until a store has that many versions. */
 static void has(llvs_store *store, uint64_t versions) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
     for (;;) {
@@ -77,7 +77,7 @@ static void one_listener_serves_several_stores(void **context) {
     come_in_step(two);
     value_is(a, &first, "a", "1");
     value_is(b, &second, "b", "2");
-    /* What is saved on either side goes to the other without a call. */
+    /* Saves on either side are sent to the other without a call. */
     third = save(notes, &first, update("a", "3"));
     has(a, 2);
     value_is(a, &third, "a", "3");
@@ -90,7 +90,7 @@ static void one_listener_serves_several_stores(void **context) {
         OK(llvs_peer_get_state(met, &state, &error));
         assert_true(bytes_are(state->device, "phone"));
         llvs_peer_state_free(state);
-        llvs_peer_free(met); /* which cuts that connection */
+        llvs_peer_free(met); /* which cuts the connection */
     }
     OK(llvs_listener_accept(listener, 0, &met, &error));
     assert_null(met);
@@ -105,7 +105,7 @@ static void one_listener_serves_several_stores(void **context) {
     llvs_store_free(b);
 }
 
-/* The other side does not know it: the message says what happened, and what to do. */
+/* Checks that the other side does not know it: the message says what happened, and what to do. */
 static void refused(llvs_peer *peer, const char *what, const char *advice) {
     llvs_bool in_step;
     llvs_error *told = NULL;
@@ -128,16 +128,16 @@ static void strangers_get_no_answer(void **context) {
     OK(llvs_listener_offer(listener, a, pairing(FIRST), &error));
     for (i = 0; i < 5; i++) {
         assert_int_equal(connect_to(b, listener, NOBODYS, &peer), LLVS_OK);
-        refused(peer, "does not know this pairing", "pair the two anew");
+        refused(peer, "does not know this pairing", "pair the two again");
         llvs_peer_free(peer);
     }
-    /* From there nobody is looked at for a minute, whatever the pairing: that is no refusal. */
+    /* Connections from that address are not read for a minute, with any pairing. That does not count as a refusal. */
     status = connect_to(b, listener, FIRST, &peer);
     if (status == LLVS_OK) {
         FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_wait(peer, PATIENCE, &in_step, &error));
         llvs_peer_free(peer);
     } else {
-        /* It was ended while it was being made. */
+        /* The connection was closed while it was established. */
         assert_int_equal(status, LLVS_ERROR_TRANSPORT);
     }
     llvs_listener_free(listener);
@@ -163,7 +163,7 @@ static void a_unix_socket_is_its_owners(void **context) {
     assert_int_equal(connect_to(b, listener, FIRST, &peer), LLVS_OK);
     come_in_step(peer);
     has(b, 1);
-    /* Goodbye, not a cut: both sides end without an error. */
+    /* The listener says goodbye instead of cutting the connection: both sides end without an error. */
     llvs_listener_free(listener);
     {
         llvs_bool in_step;
@@ -171,7 +171,7 @@ static void a_unix_socket_is_its_owners(void **context) {
         assert_int_equal(in_step, 0);
     }
     llvs_peer_free(peer);
-    assert_int_not_equal(stat(path, &status), 0); /* it is gone with the listener */
+    assert_int_not_equal(stat(path, &status), 0); /* the socket is removed with the listener */
     rmdir(folder);
     llvs_store_free(a);
     llvs_store_free(b);
@@ -193,14 +193,14 @@ static void invitations_and_digits_bring_the_pairing(void **context) {
     options.invitation = llvs_bytes_make(code.data, code.size);
     OK(llvs_peer_connect(b, &options, where, PATIENCE, &peer, &error));
     come_in_step(peer);
-    /* While it lasts: a listener forgets connections that ended before they were returned. */
+    /* While the connection lasts: a listener forgets connections that ended before they were returned. */
     OK(llvs_listener_accept(listener, PATIENCE, &met, &error));
     assert_non_null(met);
     OK(llvs_peer_get_state(peer, &state, &error));
     assert_int_equal(state->pairing.size, LLVS_PAIRING_SIZE);
     assert_memory_equal(state->pairing.data, FIRST, LLVS_PAIRING_SIZE);
     llvs_peer_state_free(state);
-    /* It is good once. */
+    /* An invitation can be used once. */
     OK(llvs_peer_connect(c, &options, where, PATIENCE, &again, &error));
     refused(again, "does not know the invitation", "Ask for a new one");
     llvs_peer_free(again);
@@ -218,7 +218,7 @@ static void invitations_and_digits_bring_the_pairing(void **context) {
         OK(llvs_peer_get_state(peer, &state, &error));
         OK(llvs_peer_get_state(met, &theirs, &error));
         if (state->digits.size == 6 && theirs->digits.size == 6) break;
-        if (theirs->phase == LLVS_PEER_ENDED) { /* that of the invitation which was used */
+        if (theirs->phase == LLVS_PEER_ENDED) { /* the state of the connection that used the invitation */
             llvs_peer_free(met);
             do OK(llvs_listener_accept(listener, PATIENCE, &met, &error)); while (met == NULL);
         }
@@ -264,14 +264,15 @@ static void a_stream_of_the_hosts_is_carried(void **context) {
     come_in_step(one);
     come_in_step(two);
     has(b, 1);
-    /* Nobody else carries it. */
+    /* Only the library may carry these connections now. */
     assert_int_equal(llvs_peer_send(one, &byte, 1, &size, NULL), LLVS_ERROR_INVALID_ARGUMENT);
     assert_int_equal(llvs_peer_receive(one, llvs_str("x"), NULL), LLVS_ERROR_INVALID_ARGUMENT);
     assert_int_equal(llvs_peer_tick(one, 1, NULL), LLVS_ERROR_INVALID_ARGUMENT);
     assert_int_equal(llvs_peer_carry(one, dup(1), NULL), LLVS_ERROR_INVALID_ARGUMENT);
     OK(llvs_peer_close(one, &error));
     OK(llvs_peer_wait(two, PATIENCE, &in_step, &error));
-    while (fcntl(ends[0], F_GETFD) >= 0 || fcntl(ends[1], F_GETFD) >= 0) sleep_ms(1); /* both are closed with their ends */
+    while (fcntl(ends[0], F_GETFD) >= 0 || fcntl(ends[1], F_GETFD) >= 0) sleep_ms(1); /* both descriptors are closed when the
+                                                                                       * connections end */
     llvs_peer_free(one);
     llvs_peer_free(two);
     llvs_store_free(a);
@@ -298,7 +299,7 @@ static llvs_status connect_by(llvs_store *store, llvs_bytes where, llvs_exchange
     return llvs_peer_connect(store, &options, where, PATIENCE, peer, NULL);
 }
 
-/* Who shares an encrypted place needs no pairing; who was removed from it gets in no more, and is let go where it is connected. */
+/* Devices that share an encrypted place need no pairing. A removed member can no longer connect, and its open connection is ended. */
 static void members_of_a_place_need_no_pairing(void **context) {
     llvs_store *a = memory_store(), *b = memory_store();
     char *folder = new_directory(), url[1024];
@@ -329,7 +330,7 @@ static void members_of_a_place_need_no_pairing(void **context) {
     come_in_step(peer);
     value_is(b, &saved, "a", "1");
 
-    /* One way of several. */
+    /* Only one of several ways may be given. */
     options.exchange = theirs;
     options.pairing = llvs_bytes_make(one.data, one.size);
     { llvs_peer *none; FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(b, &options, &none, &error)); }
@@ -383,7 +384,7 @@ static void what_cannot_be_is_refused(void **context) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_connect(store, &options, llvs_str("127.0.0.1:1"), -1, &peer, &error));
     FAILS(LLVS_ERROR_TRANSPORT, llvs_peer_connect(store, &options, llvs_str("127.0.0.1:1"), 1, &peer, &error));
     FAILS(LLVS_ERROR_TRANSPORT, llvs_peer_connect(store, &options, llvs_str("unix:/nowhere/at/all"), 1, &peer, &error));
-    /* A listener is told of pairings with the stores. */
+    /* A listener gets pairings together with stores. */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_listener_open(llvs_str("127.0.0.1:0"), &options, &other, &error));
     options.pairing = llvs_bytes_make(NULL, 0);
     FAILS(LLVS_ERROR_TRANSPORT, llvs_listener_open(llvs_bytes_make(address.data, address.size), &options, &other, &error));

@@ -6,7 +6,7 @@ typedef struct fixture {
     llvs_version_id base, left, right; /* right is the newer */
 } fixture;
 
-/* Both sides change "both"; each changes one of its own; one removes what the other updates. */
+/* Both sides change "both", each changes a value of its own, and one removes a value that the other updates. */
 static fixture diverged(void) {
     fixture f;
     llvs_change changes[5];
@@ -62,7 +62,7 @@ static void built_in_arbiters(void **state) {
     }
 }
 
-/* Joins the two sides' bytes; sees what the header promises on the way. */
+/* Joins the two sides' bytes, and checks on the way what the header promises. */
 static llvs_status join_values(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     fixture *f = payload;
     size_t i, conflicts = 0;
@@ -125,7 +125,7 @@ static void an_arbiter_in_c(void **state) {
     OK(llvs_arbiter_create(join_values, &freed, count_free, NULL, &arbiter, &error));
     llvs_arbiter_free(arbiter);
     assert_int_equal(freed, 1);
-    /* Also when registering fails. */
+    /* Also if registering fails. */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_create(NULL, &freed, count_free, NULL, &arbiter, &error));
     assert_int_equal(freed, 2);
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_arbiter_create(join_values, &freed, count_free, NULL, NULL, &error));
@@ -325,8 +325,8 @@ typedef struct folding {
     llvs_version_id head;
 } folding;
 
-/* Every conflict becomes the number of the step, and from the second on the name of who folds. At the fourth step another handle
-   folds the same heads, and its versions are picked up. */
+/* Sets every conflicting value to the number of the step, and from the second step on also to the name of the folding side. At the
+   fourth step another handle folds the same heads, and its versions are found. */
 static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     folding *f = payload;
     char text[32];
@@ -355,7 +355,8 @@ static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_r
     return LLVS_OK;
 }
 
-/* What comes after the first step is put on top of the other's, which this handle met later than its own; then the past is read. */
+/* The versions after the first step are built on the other handle's, which this handle learned later than its own. Then older versions
+ * are read. */
 static void folding_the_same_heads_at_once(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     folding mine = { NULL, NULL, NULL, "mine", 0, { 0, { 0 } } }, theirs = { NULL, NULL, NULL, "theirs", 0, { 0, { 0 } } };
@@ -415,7 +416,7 @@ static void reverting_keeps_what_came_since(void **state) {
     llvs_revert_result_free(result);
     value_is(store, &d, "x", "1");
     value_is(store, &d, "y", "3");
-    /* In part, and not at all. */
+    /* A revert in part, and one of nothing. */
     both[0] = update("x", "4");
     both[1] = update("y", "4");
     OK(llvs_store_make_version(store, llvs_id(&d), both, 2, sizeof *both, NULL, &a, NULL, &error));

@@ -1,12 +1,12 @@
-/* Exchanges over a network, as far as no server is needed: what is refused, what is asked for, and what no message tells.
-   All else is in Tests/Network. */
+/* Exchanges over a network as far as they need no server: refusals, requests for credentials, and secrets that no message may contain.
+   Tests/Network has the rest. */
 #include "support.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The URL of a port at which nobody listens, and the socket that keeps it so. */
+/* Returns the URL of a port without a listener, and the socket that reserves it. */
 static int closed_port(char *url, size_t size) {
     struct sockaddr_in address = {0};
     socklen_t length = sizeof address;
@@ -20,7 +20,7 @@ static int closed_port(char *url, size_t size) {
     return held;
 }
 
-/* How a callback for credentials was asked, and what it answers. */
+/* Records how a callback for credentials was called, and decides its answer. */
 typedef struct asked { int count, freed; llvs_bool again; char place[200]; int fails; } asked;
 static llvs_status ask(void *payload, const llvs_bytes *place, llvs_bool again, llvs_reply *reply, llvs_error **out) {
     asked *a = payload;
@@ -104,7 +104,7 @@ static void options_that_are_refused(void **state) {
     options.credentials = NULL;
     options.credentials_payload = NULL;
     options.credentials_free = NULL;
-    /* What is of SFTP alone, and what that needs. */
+    /* Options that are only for SFTP, and their requirements. */
     options.known_hosts = llvs_str("/etc/ssh/ssh_known_hosts");
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "known_hosts", llvs_exchange_open(store, url, &options, &exchange, &error));
     options.key_file = llvs_str("/k\n");
@@ -114,7 +114,7 @@ static void options_that_are_refused(void **state) {
     options.user = llvs_str("ann");
     OK(llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
     llvs_exchange_free(exchange);
-    /* As a program that was built before these were there: they are not looked at. */
+    /* A program that is older than these options: they are not read. */
     options.device_name = llvs_str("a\nb");
     FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "name of a device",
         llvs_exchange_open(store, llvs_str("sftp://host/"), &options, &exchange, &error));
@@ -188,7 +188,7 @@ static void a_place_that_cannot_be_reached(void **state) {
     OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
     assert_int_equal(a.count, 0);
     FAILS_NAMING(LLVS_ERROR_TRANSPORT, "127.0.0.1", llvs_exchange_retrieve(exchange, NULL, NULL, &error));
-    /* Once, with the address and without the scheme of exchanges. */
+    /* Called once, with the address without the scheme of exchanges. */
     assert_int_equal(a.count, 1);
     assert_false(a.again);
     assert_string_equal(a.place + 7, url + strlen("http+webdav://"));

@@ -1,7 +1,6 @@
 /*
- * A machine without SQLite, or with one that cannot be used: the storage in SQLite says so and what to do, and all else works. The
- * program's own dlopen, which the library calls, answers in the system's place. Each case is a process of its own: what is
- * opened once stays open.
+ * A machine without SQLite, or with an unusable one: the storage in SQLite reports it and says what to do, and everything else works. The
+ * program has its own dlopen, which the library calls. Each case is a process of its own, since a library that was opened once stays open.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -14,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* What is opened where SQLite is asked for; NULL: SQLite. */
+/* The library that is opened instead of SQLite; NULL: SQLite. */
 static const char *in_its_place;
 static int asked;
 
@@ -47,7 +46,7 @@ static void works(const char *directory, llvs_storage_kind kind) {
     llvs_store_free(store);
 }
 
-/* In a child, whose failures fail the test. */
+/* Runs in a child whose failures fail the test. */
 static void in_a_child(void (*body)(const char *directory)) {
     char *directory = new_directory();
     int status = 0;
@@ -70,7 +69,7 @@ static void in_a_child(void (*body)(const char *directory)) {
         }                                                                                   \
     } while (0)
 
-/* SQLite storage is refused with a text that has both in it; the file storage works, and does not ask for SQLite. */
+/* SQLite storage is refused with a message that contains both texts. File storage works, and does not load SQLite. */
 static void is_refused(const char *directory, llvs_status code, const char *why, const char *advice) {
     llvs_store *store = NULL;
     llvs_error *error = NULL;
@@ -90,7 +89,7 @@ static void is_refused(const char *directory, llvs_status code, const char *why,
 static void none(const char *directory) {
     in_its_place = "libsqlite3-that-is-not-there.so.0";
     is_refused(directory, LLVS_ERROR_UNSUPPORTED, "libsqlite3-that-is-not-there", "libsqlite3-0");
-    /* Installed meanwhile. */
+    /* SQLite was installed meanwhile. */
     in_its_place = NULL;
     works(directory, LLVS_STORAGE_SQLITE);
 }

@@ -1,6 +1,6 @@
 /*
- * Every function of llvs.h and llvs_testing.h, called with nothing: NULL, 0 and empty everywhere. None may trap, and each that can fail
- * says that something is missing. test_bad_input.c has the finer cases.
+ * Every function of llvs.h and llvs_testing.h, called with NULL, 0 and empty arguments. None may trap, and each that can fail reports that
+ * something is missing. test_bad_input.c has more specific cases.
  */
 #include "support.h"
 

@@ -1,10 +1,10 @@
 /*
- * A host that contains an SQLite of its own, linked statically: functions of these names that everybody finds first. Here they end
- * the process; the library's storage in SQLite uses the system's all the same, from end to end.
+ * A host that contains an SQLite of its own, linked statically, whose functions have the same names and are found first. Here they end the
+ * process. The library's storage in SQLite still uses the system's SQLite throughout.
  */
 #include "support.h"
 
-/* All that SQLite 3.40 exports. */
+/* All functions that SQLite 3.40 exports. */
 #define NAMES(X) \
     X(aggregate_context) X(aggregate_count) X(auto_extension) X(autovacuum_pages) X(backup_finish) X(backup_init) \
     X(backup_pagecount) X(backup_remaining) X(backup_step) X(bind_blob) X(bind_blob64) X(bind_double) X(bind_int) X(bind_int64) \

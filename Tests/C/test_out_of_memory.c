@@ -1,5 +1,5 @@
-/* Saves of large values under a limit of memory that is lower each time: what does not fit is LLVS_ERROR_OUT_OF_MEMORY, the process
-   lives, and what was acknowledged is there. */
+/* Saves of large values under a limit of memory that is lower each time. A value that does not fit gives LLVS_ERROR_OUT_OF_MEMORY, the
+   process survives, and acknowledged versions exist. */
 #include "support.h"
 
 #include <sys/resource.h>
@@ -7,10 +7,10 @@
 
 #include "array_storage.h"
 
-/* As far as this goes down; below it small objects of the library may not get memory, which ends the process: see llvs.h. */
+/* The lowest limit. Below it the library may get no memory for small objects, which ends the process: see llvs.h. */
 enum { MEBIBYTE = 1 << 20, VALUE = 96 * MEBIBYTE, ROOM = 24 };
 
-/* Of this process now, in bytes. */
+/* The address space of this process, in bytes. */
 static size_t address_space(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     unsigned long pages = 0;
@@ -35,7 +35,7 @@ static llvs_status read_piece(void *payload, uint8_t *buffer, size_t capacity, s
     return LLVS_OK;
 }
 
-/* In a child: 0 when the large save was stored, 1 when it was refused; everything else is a fault. */
+/* Runs in a child. Returns 0 if the large save was stored and 1 if it was refused; everything else is a fault. */
 static int save_under(int kind, int in_pieces, size_t room, const char *path) {
     array_storage *array = calloc(1, sizeof *array);
     llvs_storage_callbacks callbacks = array_storage_callbacks();
@@ -60,7 +60,7 @@ static int save_under(int kind, int in_pieces, size_t room, const char *path) {
         size_t i;
         large = malloc(VALUE);
         if (!large) return 96;
-        uint64_t word = 88172645463325252u; /* what no deflating makes smaller */
+        uint64_t word = 88172645463325252u; /* incompressible bytes */
         for (i = 0; i < VALUE; i += 8) {
             word ^= word << 13;
             word ^= word >> 7;
@@ -80,7 +80,7 @@ static int save_under(int kind, int in_pieces, size_t room, const char *path) {
     status = llvs_store_make_version(store, llvs_id(&first), in_pieces ? NULL : &change, !in_pieces, sizeof change,
                                      in_pieces ? &more : NULL, &second, NULL, NULL);
     if (status != LLVS_OK && status != LLVS_ERROR_OUT_OF_MEMORY && !(kind == LLVS_STORAGE_HOST && status == LLVS_ERROR_NO_SPACE)) return 97;
-    /* The store goes on, and has what it acknowledged. */
+    /* The store still works, and has the acknowledged versions. */
     change = insert("small", "2");
     if (llvs_store_make_version(store, status == LLVS_OK ? llvs_id(&second) : llvs_id(&first), &change, 1, sizeof change, NULL, &third,
                                 NULL, NULL) != LLVS_OK)
@@ -98,7 +98,7 @@ static void large_saves(void **state) {
     for (k = 0; k < 3; k++) {
         for (in_pieces = 0; in_pieces < 2; in_pieces++) {
             int stored = 0, refused = 0;
-            /* In the short run the most, the least, and two between. */
+            /* The short run uses the largest limit, the smallest, and two in between. */
             for (room = 432; room >= ROOM; room -= 24) {
                 if (!is_deep() && room % 144 != 0 && room != ROOM) continue;
                 char *directory = new_directory(), *path = join(directory, "store");

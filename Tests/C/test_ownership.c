@@ -1,4 +1,4 @@
-/* Any order of release is legal; closed things say so; payloads are freed once. */
+/* Handles may be released in any order, closed ones report it, and payloads are freed once. */
 #include "support.h"
 
 static void children_outlive_their_store(void **state) {

@@ -1,4 +1,4 @@
-/* Packs that the host carries: what one store lacks, out of another and in; what cannot be read; callbacks that fail. */
+/* Packs that the host carries from a store to another that lacks their versions; unreadable packs; failing callbacks. */
 #include "support.h"
 
 typedef struct stream { uint8_t *data; size_t size, at, limit; int calls; } stream;
@@ -59,7 +59,7 @@ static void what_is_lacking_goes_over(void **state) {
     assert_int_equal(pack(one, have, 2, &s), 1);
     have[0] = llvs_id(&child);
     assert_int_equal(pack(one, have, 1, &s), 0);
-    /* Piece by piece, and nothing behind the end. */
+    /* Piece by piece, and with nothing after the end. */
     pack(one, NULL, 0, &s);
     append(&s, &(llvs_bytes){ (const uint8_t *)"more", 4 }, NULL);
     s.limit = 1;
@@ -95,7 +95,7 @@ static void what_is_wrong_is_told(void **state) {
     s.data[16] ^= 1; /* of another stream */
     s.at = 0;
     FAILS(LLVS_ERROR_IDENTIFIER_MISMATCH, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
-    /* Its predecessor did not come along. */
+    /* Its predecessor is not in the packs. */
     pack(one, &have, 1, &s);
     OK(llvs_store_read_pack(three, NULL, take, &s, NULL, &result, &error));
     assert_int_equal(result->retrieved_count, 0);
@@ -171,14 +171,14 @@ static void it_is_encrypted(void **state) {
     FAILS(LLVS_ERROR_DAMAGED, llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
     s.at = s.size = 0;
     FAILS(LLVS_ERROR_CUT_SHORT, llvs_store_read_pack(two, &read, take, &s, NULL, NULL, &error));
-    /* By a passphrase, and by another. */
+    /* With a passphrase, and with a wrong one. */
     both.passphrase = llvs_str("one two three");
     OK(llvs_store_write_pack(one, NULL, 0, &both, append, &s, NULL, NULL, &error));
     OK(llvs_store_read_pack(two, &both, take, &s, NULL, NULL, &error));
     both.passphrase = llvs_str("one two four");
     s.at = 0;
     FAILS(LLVS_ERROR_WRONG_KEY, llvs_store_read_pack(two, &both, take, &s, NULL, NULL, &error));
-    /* What cannot be. */
+    /* Impossible arguments. */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_read_pack(two, &write, take, &s, NULL, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_store_write_pack(one, NULL, 0, &read, append, &s, NULL, NULL, &error));
     write.passphrase = both.passphrase;
@@ -197,7 +197,7 @@ static void it_is_encrypted(void **state) {
     llvs_store_free(two);
 }
 
-/* What a place is encrypted with is looked at when the exchange is opened; Tests/Python/test_encrypted_places.py goes on. */
+/* The keys of a place are checked when the exchange is opened. Tests/Python/test_encrypted_places.py tests the rest. */
 static void keys_of_places(void **state) {
     llvs_store *store = memory_store();
     char *directory = new_directory(), url[1024];
@@ -255,7 +255,7 @@ static void keys_of_places(void **state) {
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_join_keys(exchange, NULL, &error));
     FAILS(LLVS_ERROR_KEY_MISSING, llvs_exchange_rekey(exchange, 0, NULL, &left, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_rekey(exchange, 2, NULL, NULL, &error));
-    /* There is nothing to be sent, and so nothing to end. */
+    /* There is nothing to send, so there is nothing to end. */
     OK(llvs_exchange_retire(exchange, NULL, &result, &error));
     assert_int_equal(result->sent_count, 0);
     llvs_exchange_result_free(result);
@@ -264,7 +264,7 @@ static void keys_of_places(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_remote(exchange, NULL, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_announce_move(exchange, LLVS_NONE, NULL, NULL, &error));
     llvs_exchange_free(exchange);
-    /* As a program that was built before these were there: they are not looked at. */
+    /* A program that is older than these options: they are not read. */
     options.struct_size = 176;
     OK(llvs_exchange_open(store, llvs_str(url), &options, &exchange, &error));
     FAILS(LLVS_ERROR_UNSUPPORTED, llvs_exchange_members(exchange, NULL, &members, &error));

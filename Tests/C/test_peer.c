@@ -1,4 +1,5 @@
-/* Direct connections: two ends whose bytes the test carries; wrong secrets, wrong arguments, ends that are cut, stores that are closed. */
+/* Direct connections between two ends whose bytes the test carries; wrong secrets, wrong arguments, ends that are cut, stores that are
+ * closed. */
 #include "support.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ static llvs_peer *open_peer(llvs_store *store, llvs_bool initiator, const char *
     return peer;
 }
 
-/* Carries what there is from one to the other, in pieces; how much that was, or less than 0: the status of what failed. */
+/* Carries the waiting bytes from one end to the other, in pieces. Returns their number, or a negative status if a call failed. */
 static long carry_one_way(llvs_peer *from, llvs_peer *to) {
     uint8_t data[CHUNK];
     size_t size, all = 0;
@@ -177,7 +178,7 @@ static void an_invitation_brings_the_pairing(void **context) {
     options.invitation = llvs_bytes_make(code.data, code.size);
     options.pairing = pairing(PAIRING);
     OK(llvs_peer_open(b, &options, &invites, &error));
-    /* As somebody types it. */
+    /* As a person might type it. */
     for (i = 0; i < code.size; i++) {
         char digit = (char)code.data[i];
         typed[i] = digit == '-' ? ' ' : digit == '0' ? 'o' : digit == '1' ? 'l' : digit >= 'A' ? (char)(digit + 32) : digit;
@@ -208,7 +209,7 @@ static void an_invitation_brings_the_pairing(void **context) {
     llvs_peer_free(joins);
     llvs_peer_free(invites);
 
-    /* Nobody has a pairing, or both have one. */
+    /* Neither side has a pairing, or both have one. */
     for (i = 0; i < 2; i++) {
         long there, back;
         options.pairing = i == 0 ? LLVS_NONE : pairing(PAIRING);
@@ -284,7 +285,7 @@ static void people_compare_digits(void **context) {
     assert_memory_equal(one->digits.data, two->digits.data, 6);
     llvs_peer_state_free(one);
     llvs_peer_state_free(two);
-    /* Either may be first; nothing is told before both have said so. */
+    /* Either side may confirm first. Nothing is revealed before both have confirmed. */
     OK(llvs_peer_confirm(joins, &error));
     OK(llvs_peer_confirm(joins, &error));
     carry(joins, gives);
@@ -303,7 +304,7 @@ static void people_compare_digits(void **context) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_confirm(gives, &error));
     llvs_peer_free(joins);
     llvs_peer_free(gives);
-    /* Not with an invitation, nor of two that have one. */
+    /* Not with an invitation as well, and not if both sides have one. */
     options.invitation = llvs_str("0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ");
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(a, &options, &joins, &error));
     options.invitation = LLVS_NONE;
@@ -337,7 +338,7 @@ static void no_more_is_stored_than_there_is_room_for(void **context) {
     OK(llvs_peer_store_changed(one, &error));
     assert_int_equal(carry_one_way(one, two), LLVS_ERROR_NO_SPACE);
     assert_int_equal(version_count(b), 1);
-    /* The other side is told that the store could not go on. */
+    /* The other side is told that the store cannot continue. */
     assert_int_equal(carry_one_way(two, one), LLVS_ERROR_TRANSPORT);
     llvs_peer_free(two);
     assert_int_equal(freed_rooms, 2);
@@ -355,7 +356,7 @@ static void an_end_that_was_cut_is_told(void **context) {
     FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_receive_end(one, &error));
     phase_is(one, LLVS_PEER_ENDED, 1, 0);
     value_is(b, &first, "a", "1");
-    /* Silent for longer than a connection lasts. */
+    /* Silence for longer than a connection lasts. */
     OK(llvs_peer_tick(two, 1000, &error));
     OK(llvs_peer_tick(two, 1031, &error));
     FAILS(LLVS_ERROR_CUT_SHORT, llvs_peer_tick(two, 2000, &error));
@@ -381,7 +382,7 @@ static void what_is_damaged_on_the_way_ends_it(void **context) {
     data[size / 2] ^= 1;
     FAILS(LLVS_ERROR_DAMAGED, llvs_peer_receive(two, llvs_bytes_make(data, size), &error));
     OK(llvs_peer_send(two, data, sizeof data, &size, &error));
-    assert_int_equal(size, 0); /* nobody who can read it may be there */
+    assert_int_equal(size, 0); /* the other side may not have the keys to read it */
     phase_is(two, LLVS_PEER_ENDED, 0, 1);
     assert_int_equal(version_count(b), 1);
     llvs_peer_free(one);
@@ -427,7 +428,7 @@ static void what_cannot_be_is_refused(void **context) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(store, NULL, &peer, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_device_key(key, &made, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_pairing_matches(key, key, &matches, &error));
-    OK(llvs_pairing_matches(pairing(PAIRING), key, &matches, &error)); /* too little came to say whose it is */
+    OK(llvs_pairing_matches(pairing(PAIRING), key, &matches, &error)); /* too few bytes to identify the sender */
     assert_int_equal(matches, 0);
 
     OK(llvs_peer_open(store, &options, &peer, &error));
@@ -453,7 +454,7 @@ static void hear(void *payload, llvs_nearby_event event, const llvs_bytes *name,
 
 static void count_freed(void *payload) { ++*(int *)payload; }
 
-/* What is given for the callback is freed, whatever fails. */
+/* The payload of the callback is freed, whatever fails. */
 static void devices_that_cannot_be_found(void **context) {
     llvs_observer *observer;
     char name[64];
@@ -469,7 +470,7 @@ static void devices_that_cannot_be_found(void **context) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(LLVS_NONE, 0, NULL, &freed, count_freed, &observer, &error));
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_nearby_observe(LLVS_NONE, 0, hear, &freed, count_freed, NULL, &error));
     assert_int_equal(freed, 6);
-    /* Where there is no Avahi, or nobody reaches its daemon. */
+    /* Without Avahi, or if its daemon cannot be reached. */
     assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nowhere", 1), 0);
     FAILS(LLVS_ERROR_UNSUPPORTED, llvs_nearby_observe(LLVS_NONE, 4040, hear, &freed, count_freed, &observer, &error));
     assert_null(observer);
@@ -490,7 +491,7 @@ static void a_closed_store_ends_it(void **context) {
     }
     assert_int_equal(failure, LLVS_ERROR_CLOSED);
     phase_is(two, LLVS_PEER_ENDED, 0, 0);
-    OK(llvs_peer_store_changed(two, &error)); /* it has ended: nothing more can go wrong */
+    OK(llvs_peer_store_changed(two, &error)); /* the connection has ended, so nothing more can fail */
     llvs_peer_free(one);
     llvs_peer_free(two);
     llvs_store_free(a);

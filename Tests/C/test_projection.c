@@ -1,5 +1,5 @@
-/* Projections: opened, updated, followed, and wrong arguments. What they hold is held against values in Tests/Python/test_projections.py,
-   and processes are killed while they write in Tests/Faults/test_projection.c. */
+/* Projections: opening, updating, following, and wrong arguments. Tests/Python/test_projections.py compares their contents with the
+   values, and Tests/Faults/test_projection.c kills processes while they write. */
 #include <time.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* How much stack calls need: the header says what a thread must have. Each operation runs on a stack of its own that was painted before. */
+/* The stack that calls need, compared with what the header requires of a thread. Each operation runs on a painted stack of its own. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "support.h"
 
@@ -9,18 +9,19 @@
 #include "array_storage.h"
 #include "folder_snapshots.h"
 
-/* What the header promises to be enough, and what the threads have here, so that a promise that is broken is told and no crash. */
+/* The size that the header promises to suffice, and the larger size that the threads have here, so that a broken promise is reported
+ * instead of crashing. */
 enum { ENOUGH = 64 * 1024, ROOM = 1024 * 1024, PAINT = 0xA5 };
 
 static char *directory, *path, *other_path, *folder;
 static llvs_storage_kind kind;
 static llvs_store *store, *other;
-/* Of the host: what the store, and the other one, are in. */
+/* The host's storages for the two stores. */
 static llvs_storage *hosted, *other_hosted;
 static llvs_version_id first, ours, theirs;
 static char large[3 << 20];
 
-/* Ids each of which begins with the one before, up to the longest: in steps of one byte, and of 64 where maps do not get deeper. */
+/* Ids that each begin with the previous one, up to the longest: in steps of one byte, and of 64 where maps do not become deeper. */
 enum { NESTED = 600, STEP = 64, LONGEST = 4096, IDS = NESTED + (LONGEST - NESTED) / STEP, MANY = 5000 };
 static char nested[LONGEST];
 static llvs_change changes[MANY];
@@ -52,7 +53,7 @@ static llvs_storage *host_storage(void) {
     llvs_storage *storage;
     array_storage *array = calloc(1, sizeof *array);
     assert_non_null(array);
-    /* So few at a time that it is asked again and again. */
+    /* So few at a time that the scan is called again and again. */
     array->scan_page = 50;
     OK(llvs_storage_create(LLVS_NONE, &callbacks, array, array_storage_free, &storage, &error));
     return storage;
@@ -61,7 +62,7 @@ static void open_one(const char *where, llvs_store **opened) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     options.storage = kind;
     if (kind == LLVS_STORAGE_HOST) options.host_storage = opened == &store ? hosted : other_hosted;
-    /* Little, so that maps are let go of. */
+    /* A small budget, so that maps are released. */
     options.memory_budget = 1 << 20;
     options.durability = LLVS_DURABILITY_NORMAL;
     OK(llvs_store_open(llvs_str(where), &options, opened, &error));
@@ -123,7 +124,7 @@ static size_t counted(const llvs_version_id *at, const llvs_range *range) {
     llvs_value_list_free(values);
     return (size_t)count;
 }
-/* Maps as deep as they get: made, changed at many and at few places, compared, merged, counted and gone through both ways. */
+/* Maps of the greatest depth: made, changed at many and at few places, compared, merged, counted and walked in both directions. */
 static void nests(void) {
     static char names[MANY][20];
     llvs_version_id base, left, right, deep;
@@ -133,7 +134,7 @@ static void nests(void) {
     llvs_arbiter *arbiter;
     size_t round, i, count;
     base = first;
-    /* From nothing; and so many that the map is written as a flat one. */
+    /* The first version, with enough values for a flat map. */
     for (round = 0; round < 2; round++) {
         for (i = 0; i < IDS; i++) changes[i] = nested_change(i, LLVS_CHANGE_INSERT, "old");
         for (count = i; round > 0 && count < MANY; count++) {
@@ -172,7 +173,7 @@ static void nests(void) {
         base = save_changes(&base, IDS);
     }
 }
-/* Versions merged across each other again and again, which disagree about one value all the way down. */
+/* Versions that are merged with each other again and again, and disagree about one value all the way down. */
 static void climbs(void) {
     llvs_version_id a = first, b = save(store, &first, update("x", "other"));
     int rung;
@@ -187,7 +188,7 @@ static void climbs(void) {
     }
     merged(&a, &b, NULL);
 }
-/* A version file that is nested far too deeply. */
+/* Writes a version file that is nested far too deeply. */
 static void write_nested(const char *name) {
     FILE *file = fopen(name, "w");
     int i;
@@ -248,7 +249,7 @@ static void coordinates(void) {
     llvs_coordinator *coordinator;
     llvs_change change = insert("y", "1");
     store_options.storage = kind;
-    /* The other one is open. */
+    /* The other storage is open. */
     if (kind == LLVS_STORAGE_HOST) store_options.host_storage = host_storage();
     options.store = &store_options;
     OK(llvs_coordinator_open(llvs_str(other_path), &options, &coordinator, &error));
@@ -257,7 +258,7 @@ static void coordinates(void) {
     llvs_coordinator_free(coordinator);
     llvs_storage_free(store_options.host_storage);
 }
-/* A store of another implementation, and one whose files are nested far too deeply. */
+/* Imports a store of another implementation, and one whose files are nested far too deeply. */
 static void imports(void) {
     static const char *const folders[] = { "foreign", "foreign/versions", "foreign/versions/de", "foreign/maps" };
     llvs_exchange_result *result;
@@ -309,7 +310,7 @@ static void *run(void *operation) {
     return NULL;
 }
 
-/* How much of its stack a thread used that ran an operation. */
+/* Returns how much of its stack a thread used for an operation. */
 static size_t used_by(const struct operation *operation) {
     unsigned char *stack = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_attr_t attributes;
@@ -356,7 +357,7 @@ static void calls_need_little_stack(void **state) {
     }
     llvs_storage_free(hosted);
     llvs_storage_free(other_hosted);
-    if (most > ENOUGH) fail_msg("an operation took %lu bytes of stack; the header says that %d are enough", (unsigned long)most, ENOUGH);
+    if (most > ENOUGH) fail_msg("an operation used %lu bytes of stack; the header promises at most %d", (unsigned long)most, ENOUGH);
 }
 
 int main(void) {

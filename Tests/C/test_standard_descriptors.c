@@ -1,7 +1,7 @@
 /*
- * A host that has closed its standard input, output and error, as daemons do, and prints all the same: none of the library's
- * files gets those numbers, so none of what is printed gets into a store. Every operation runs in a process of its own
- * with some of the three closed. Other threads of the host print as soon as the number of an opened file is known.
+ * A host has closed its standard input, output and error, as daemons do, but prints nevertheless. None of the library's files gets these
+ * numbers, so nothing that is printed goes into a store. Every operation runs in a process of its own, with some of the three closed. Other
+ * threads of the host print as soon as the number of an opened file is known.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static const llvs_storage_kind kinds[] = { LLVS_STORAGE_FILE, LLVS_STORAGE_SQLIT
 /* ---- In the child ---- */
 
 static int closed_ones; /* bits 0 to 2 */
-static int report;      /* where the parent reads of failures */
+static int report;      /* where the parent reads failures */
 static char inherited[DESCRIPTORS];
 
 static void fail_in_child(const char *what, const char *why) {
@@ -44,12 +44,12 @@ static void must(const char *what, llvs_status status, llvs_error *error) {
         must(#call, status_, error);             \
     } while (0)
 
-/* These come before the system's. A file that gets another number was open under that of the host's output, where another thread may
-   have been printing. */
+/* These replace the system's functions. A file that is moved to another number was first open under the number of the host's output, to
+   which another thread may have printed. */
 static int controlled(const char *name, int fd, int command, void *argument) {
     int (*real)(int, int, ...) = (int (*)(int, int, ...))(uintptr_t)dlsym(RTLD_NEXT, name);
     if (command == F_DUPFD_CLOEXEC && fd >= 0 && fd <= 2 && closed_ones & 1 << fd && write(fd, CHATTER, strlen(CHATTER)) > 0)
-        fail_in_child("opening", "something would have taken what another thread prints");
+        fail_in_child("opening", "the library would receive the output of another thread");
     return real(fd, command, argument);
 }
 #define CONTROL(name)                          \
@@ -64,18 +64,18 @@ static int controlled(const char *name, int fd, int command, void *argument) {
 CONTROL(fcntl)
 CONTROL(fcntl64)
 
-/* Prints as the host would, and looks where it went. */
+/* Prints as the host would, and checks where it went. */
 static void print_and_look(const char *when) {
     char link[64], target[PATH_MAX];
     for (int fd = 0; fd <= 2; fd++) {
         ssize_t size;
         if (!(closed_ones & 1 << fd)) continue;
-        if (write(fd, CHATTER, strlen(CHATTER)) > 0) fail_in_child(when, "something took what was printed");
+        if (write(fd, CHATTER, strlen(CHATTER)) > 0) fail_in_child(when, "the output went elsewhere");
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         size = readlink(link, target, sizeof target - 1);
         if (size < 0) continue;
         target[size] = 0;
-        /* Gaps are filled before a file is opened for writing; SQLite fills them, too. */
+        /* Gaps are filled before a file is opened for writing. SQLite fills them too. */
         if (strcmp(target, "/dev/null") != 0) fail_in_child(when, target);
     }
     for (int fd = 3; fd < DESCRIPTORS; fd++) {
@@ -122,7 +122,7 @@ static void everything(const char *directory, llvs_storage_kind kind) {
     memset(large, 'x', LARGE);
     snprintf(url, sizeof url, "file://%s", folder);
 
-    /* Some openings, so that a compaction has something to do. */
+    /* Some openings, which give a compaction something to do. */
     store = open_at(path, kind);
     last = make(store, NULL, "first", "1", 1);
     close_it(store);
@@ -168,7 +168,7 @@ static void everything(const char *directory, llvs_storage_kind kind) {
         free(coordinated_path);
     }
 
-    /* An exchange that another store watches meanwhile. */
+    /* An exchange, observed by another store. */
     other = open_at(other_path, kind);
     MUST(llvs_exchange_open(other, llvs_str(url), NULL, &others, &error));
     MUST(llvs_exchange_observe(others, nothing_to_do, NULL, NULL, &observer, &error));
@@ -216,7 +216,7 @@ static void everything(const char *directory, llvs_storage_kind kind) {
 
 /* ---- In the parent ---- */
 
-/* Whether a file below a directory holds what was printed. */
+/* Checks that no file below a directory contains the printed text. */
 static void holds_no_chatter(const char *path) {
     DIR *directory = opendir(path);
     struct dirent *entry;
@@ -227,7 +227,7 @@ static void holds_no_chatter(const char *path) {
         assert_non_null(file);
         while ((size = fread(bytes, 1, sizeof bytes, file)) > 0)
             for (size_t i = 0; i + wanted <= size; i++)
-                if (bytes[i] == CHATTER[0] && memcmp(bytes + i, CHATTER, wanted) == 0) fail_msg("%s holds what was printed", path);
+                if (bytes[i] == CHATTER[0] && memcmp(bytes + i, CHATTER, wanted) == 0) fail_msg("%s contains the output", path);
         fclose(file);
         return;
     }

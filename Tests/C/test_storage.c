@@ -1,4 +1,4 @@
-/* A storage of the host in C, held to what the storages of the library are held to. */
+/* A storage of the host in C, which must meet the same requirements as the library's storages. */
 #include "support.h"
 
 #include "array_storage.h"
@@ -56,7 +56,7 @@ static void others_records_are_picked_up(void **state) {
     array_storage copy;
     (void)state;
     llvs_store_free(store);
-    /* Somebody else's append: the record leaves and comes back. */
+    /* Simulates an append by another handle: the record is removed and added again. */
     copy = *storage_state;
     storage_state->count = 0;
     store = opened();
@@ -112,7 +112,7 @@ static void one_store_at_a_time(void **state) {
     FAILS_NAMING(LLVS_ERROR_BUSY, "array", llvs_store_open(LLVS_NONE, &options, &second, &error));
     OK(llvs_store_close(store, &error));
     OK(llvs_store_open(LLVS_NONE, &options, &second, &error));
-    OK(llvs_store_close(store, &error)); /* again: does not take it from the second */
+    OK(llvs_store_close(store, &error)); /* a second close must not release the lock of the second handle */
     llvs_store_free(store);
     FAILS(LLVS_ERROR_BUSY, llvs_store_open(LLVS_NONE, &options, &store, &error));
     llvs_store_free(second);
@@ -186,7 +186,7 @@ static void tables_are_checked(void **state) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_storage_create(LLVS_NONE, NULL, &freed, count_free, &made, &error));
     assert_int_equal(freed, 4);
     callbacks = array_storage_callbacks();
-    callbacks.scan = short_prefix; /* the only one that runs: the payload is no array */
+    callbacks.scan = short_prefix; /* the only one that runs, since the payload is no array */
     callbacks.close = NULL;
     callbacks.cache_get = NULL;
     callbacks.cache_put = NULL;

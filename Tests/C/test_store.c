@@ -57,18 +57,18 @@ static void one_variable_is_enough_for_the_head(void **state) {
     assert_true(same_id(list->items[0]->predecessors[0], &before));
     llvs_version_list_free(list);
     value_is(store, &head, "x", "1");
-    /* Nothing is lost of it when a save fails. */
+    /* The head survives a save that fails. */
     before = head;
     change.id = llvs_str("");
     FAILS(LLVS_ERROR_INVALID_VALUE_ID,
           llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, NULL, &error));
     assert_memory_equal(&head, &before, sizeof head);
-    /* An output that is nothing else is empty then. */
+    /* An output that is only an output is empty afterwards. */
     before.size = 3;
     FAILS(LLVS_ERROR_INVALID_VALUE_ID,
           llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &before, NULL, &error));
     assert_memory_equal(&before, &unknown, sizeof before);
-    /* The id that is asked for may come from there, too. */
+    /* The requested id may be in the output struct too. */
     memcpy(before.text, "mine", before.size = 4);
     options.id = llvs_id(&before);
     change.id = llvs_str("x");
@@ -117,7 +117,7 @@ static void every_version_keeps_its_state(void **state) {
     llvs_store_free(store);
 }
 
-/* Who removed a value, and what else became of it; on a branch; of a prefix; and a walk that is cancelled. */
+/* The history of a value: removals and other changes, on a branch, below a prefix; and a walk that is cancelled. */
 static void the_history_of_a_value_tells_removals(void **state) {
     llvs_store *store = memory_store();
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
@@ -175,7 +175,7 @@ static void the_history_of_a_value_tells_removals(void **state) {
     llvs_store_free(store);
 }
 
-/* The last ids first, in pages; and differences in a part. */
+/* The last ids first, in pages; and the differences of a part. */
 static void ranges_go_backwards(void **state) {
     llvs_store *store = memory_store();
     llvs_range range = LLVS_RANGE_INIT;
@@ -227,7 +227,7 @@ static void nap(long milliseconds) {
     pause.tv_nsec = milliseconds % 1000 * 1000000;
     nanosleep(&pause, NULL);
 }
-/* A registration hears of what comes; after its end nothing is called. Where things are is told, and timestamps are taken. */
+/* A registration is called for new versions, and not after its end. Stores report their paths, and accept timestamps. */
 static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     llvs_store *store, *memory = memory_store();
@@ -249,7 +249,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     while (!__atomic_load_n(&heard, __ATOMIC_SEQ_CST)) nap(1);
     llvs_observer_free(observer);
     known = heard;
-    /* Another one still hears, and so says when the news have come that the first must not hear any more. */
+    /* Another registration continues, and shows when the news have arrived that the first one must not receive. */
     OK(llvs_store_observe(store, note, &witnessed, NULL, &observer, &error));
     options.timestamp = 1e9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT,
@@ -415,7 +415,7 @@ static void many_values_come_at_once(void **state) {
     assert_true(bytes_are(values->items[2]->data, "1"));
     assert_true(same_id(values->items[2]->stored_version, &a));
     llvs_value_list_free(values);
-    /* What a version stored is what prevails there. */
+    /* At a version, the values that it stored prevail. */
     OK(llvs_store_values(store, ids, 3, llvs_id(&a), &values, &error));
     assert_int_equal(values->items[0]->present, 0);
     assert_true(bytes_are(values->items[2]->data, "1"));
@@ -494,7 +494,7 @@ static void what_takes_space_is_reported(void **state) {
     OK(llvs_store_statistics(store, NULL, &statistics, &error));
     assert_int_equal(report->bytes, statistics.bytes);
     assert_true(report->versions == 3 && report->unread == 0 && report->values == 3 && report->value_bytes == 9);
-    /* Each value has 8 bytes before it. */
+    /* Each value is preceded by 8 bytes. */
     assert_true(report->current_bytes == 8 + 3 + 8 + 1 && report->past_bytes == 8 + 5);
     row = size_row(report, LLVS_SIZE_BY_KIND, "value");
     assert_true(row->bytes == 33 && row->values == 3 && row->combined == 0);
@@ -529,7 +529,7 @@ static void verified_is(llvs_store *store, unsigned vouched, unsigned unvouched)
     assert_int_equal(report->versions, vouched + unvouched);
     llvs_verify_report_free(report);
 }
-/* An id that was computed vouches for what is behind it, as far as all ids on the way were computed. */
+/* A computed id vouches for its ancestors, provided that all ids on the way are computed. */
 static void a_verification_tells_how_far_ids_vouch(void **state) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_change change = update("x", "named");
@@ -537,11 +537,11 @@ static void a_verification_tells_how_far_ids_vouch(void **state) {
     llvs_version_id first = save(store, NULL, insert("x", "1")), second = save(store, &first, update("x", "2")), named;
     (void)state;
     verified_is(store, 2, 0);
-    /* Nothing vouches for what is behind a head with an id of the caller's. */
+    /* Nothing vouches for the ancestors of a head whose id the caller chose. */
     options.id = llvs_str("of-the-caller");
     OK(llvs_store_make_version(store, llvs_id(&second), &change, 1, sizeof change, &options, &named, NULL, &error));
     verified_is(store, 0, 3);
-    /* Nor beyond one that is on the way; another way leads there. */
+    /* Nor for ancestors beyond such an id. Here another path leads there. */
     save(store, &named, update("x", "3"));
     verified_is(store, 1, 3);
     save(store, &first, update("x", "4"));
@@ -595,7 +595,7 @@ static void two_handles_see_each_other(void **state) {
     OK(llvs_store_reload(two, NULL, &added, &error));
     assert_int_equal(added, 1);
     b = save(two, &a, update("x", "2"));
-    value_is(one, &b, "x", "2"); /* looks by itself */
+    value_is(one, &b, "x", "2"); /* reloads by itself */
     llvs_store_free(one);
     llvs_store_free(two);
     free(path);
@@ -622,12 +622,12 @@ static void a_version_made_twice_is_one(void **state) {
     llvs_store_free(store);
 }
 
-/* ---- values that come in pieces ---- */
+/* ---- values that are read in pieces ---- */
 
 typedef struct pieces {
     size_t left, step;
     unsigned char next;
-    llvs_status failure; /* given when nothing is left, where it is not LLVS_OK */
+    llvs_status failure; /* returned after the last piece, unless it is LLVS_OK */
     int calls;
 } pieces;
 
@@ -694,7 +694,7 @@ static void values_come_in_pieces(void **state) {
             llvs_buffer_dispose(&data);
         }
 
-        /* An error comes out as it is, and nothing is stored. */
+        /* The error is returned unchanged, and nothing is stored. */
         sources[0].known = source_of("small", &failing, 0);
         options.source_count = 1;
         FAILS(LLVS_ERROR_USER, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
@@ -711,7 +711,7 @@ static void values_come_in_pieces(void **state) {
         failing.failure = LLVS_ERROR_DAMAGED;
         FAILS(LLVS_ERROR_USER, llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
 
-        /* What cannot be is told before anything is read. */
+        /* Invalid arguments are reported before anything is read. */
         failing.calls = 0;
         FAILS(LLVS_ERROR_UNKNOWN_PREDECESSOR,
               llvs_store_make_version(store, llvs_str("nobody"), NULL, 0, sizeof change, &options, NULL, NULL, &error));
@@ -737,7 +737,7 @@ static void values_come_in_pieces(void **state) {
               llvs_store_make_version(store, llvs_id(&id), NULL, 0, sizeof change, &options, NULL, NULL, &error));
         assert_int_equal(failing.calls, 0);
 
-        /* A caller who was compiled before there were sources. */
+        /* A caller that was compiled before sources existed. */
         options.struct_size = offsetof(llvs_version_options, sources);
         options.source_count = SIZE_MAX;
         change.id = llvs_str("later");
@@ -752,7 +752,7 @@ static void values_come_in_pieces(void **state) {
     }
 }
 
-/* Both ids have the CRC-32C 56f3db37, by which versions are found that changed an id. */
+/* Both ids have the CRC-32C 56f3db37, by which the versions that changed an id are found. */
 static void ids_of_one_checksum_are_told_apart(void **state) {
     llvs_store *store = memory_store();
     llvs_change both[2] = { insert("f47z8qn", "1"), insert("uax5jov", "1") };

@@ -1,10 +1,10 @@
-/* Syncing in the background: rounds, events, conditions, deadlines, and who ends what. */
+/* Syncing in the background: rounds, events, conditions, deadlines, and the ways to end it. */
 #include "support.h"
 
 #include <pthread.h>
 #include <time.h>
 
-/* What the events of a syncer told; guarded by its lock. */
+/* What the events of a syncer reported; guarded by its lock. */
 struct heard {
     pthread_mutex_t lock;
     int rounds, moves, freed;
@@ -172,7 +172,7 @@ static void a_run_is_cancelled(void **state) {
     control.token = NULL;
     control.progress = answer;
     control.payload = &calls;
-    /* A round this short may be over before anybody tells of it. */
+    /* A round this short may be over before any event reports it. */
     status = llvs_syncer_run(syncer, 0, &control, &done, &error);
     assert_int_equal(status, calls ? LLVS_ERROR_USER : LLVS_OK);
     assert_true(calls <= 1);

@@ -1,4 +1,4 @@
-/* One handle, many threads; closing under them; observers that end themselves. */
+/* One handle used by many threads; closing while they use it; observers that end themselves. */
 #include "support.h"
 
 #include <pthread.h>
@@ -141,8 +141,8 @@ static void observers_hear_of_news(void **state) {
         before = n.count;
         save(there, NULL, insert("y", "1"));
         OK(llvs_exchange_send(theirs, NULL, NULL, &error));
-        assert_int_equal(n.count, before); /* none comes after */
-        /* One that ends itself. */
+        assert_int_equal(n.count, before); /* no more calls */
+        /* An observer that ends itself. */
         pthread_mutex_lock(&n.lock);
         OK(llvs_exchange_observe(mine, count_news, &n, news_freed, &n.own, &error));
         pthread_mutex_unlock(&n.lock);

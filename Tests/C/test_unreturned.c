@@ -1,5 +1,5 @@
-/* Callbacks that jump out of the library with longjmp, and observers that wait for each other: nothing hangs, and the next call of the
-   thread works or says what happened. */
+/* Callbacks that leave the library with longjmp, and observers that wait for each other. Nothing hangs, and the next call of the thread
+   works or reports what happened. */
 #include "support.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 static jmp_buf away;
 static const char *jumping = "";
 #define JUMPS(name) do { if (strcmp(jumping, name) == 0) { jumping = ""; longjmp(away, 1); } } while (0)
-/* The body jumps out of the library. It is a call, whose status nobody gets. */
+/* The call leaves the library by a jump, so its status is not returned. */
 #define LEAVES(name, call)                                              \
     do {                                                                \
         jumping = (name);                                               \
@@ -22,7 +22,7 @@ static const char *jumping = "";
         }                                                               \
     } while (0)
 
-/* Another thread's call: it must come to an end, too. */
+/* A call of another thread, which must complete too. */
 static void *run_it(void *argument) {
     void (*body)(void) = *(void (**)(void))argument;
     body();
@@ -116,7 +116,7 @@ static void coordinators(void **state) {
         OK(write_snapshot_into(store, directory, &control, &error));
         change.data = llvs_bytes_make("0123456789" + round, 1);
     }
-    /* A free right after it waits for nobody. */
+    /* A free right after it waits for nothing. */
     LEAVES("moved", llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, NULL, NULL, NULL, NULL));
     llvs_observer_free(observer);
     LEAVES("read", llvs_coordinator_save(coordinator, NULL, 0, sizeof change, &pieces, NULL, NULL, NULL, NULL));
@@ -223,7 +223,7 @@ static void storages(void **state) {
             llvs_buffer data;
             LEAVES(names[k], llvs_store_value(hosted, llvs_str("a"), llvs_id(&first), &data, NULL, NULL));
         } else LEAVES(names[k], llvs_store_reload(hosted, NULL, NULL, NULL));
-        /* Works, or says what happened. */
+        /* It succeeds, or reports what happened. */
         status = llvs_store_make_version(hosted, llvs_id(&first), &change, 1, sizeof change, NULL, NULL, NULL, &error);
         if (status != LLVS_OK) {
             assert_int_equal(status, LLVS_ERROR_CLOSED);
@@ -234,7 +234,7 @@ static void storages(void **state) {
         elsewhere(read_hosted);
         OK(llvs_store_close(hosted, &error));
         llvs_store_free(hosted);
-        /* Opened again all is there. */
+        /* After reopening, everything exists. */
         OK(llvs_store_open(LLVS_NONE, &options, &hosted, &error));
         OK(llvs_store_make_version(hosted, llvs_id(&first), &change, 1, sizeof change, NULL, NULL, NULL, &error));
         llvs_store_free(hosted);

@@ -1,7 +1,7 @@
-/* Values in a few large pieces, into memory of the caller's, and in parts. */
+/* Values in a few large blocks, into memory of the caller, and in parts. */
 #include "support.h"
 
-/* What a block says of one value: NULL data where none is expected. */
+/* Checks what a block says of one value: NULL data if none is expected. */
 static void entry_is(const llvs_value_block *info, size_t index, size_t *at, const char *data, const llvs_version_id *stored) {
     const char *version = (const char *)info->versions.data;
     uint32_t i;
@@ -122,7 +122,7 @@ static void pages_come_as_blocks(void **state) {
     llvs_store_free(store);
 }
 
-/* Bytes that were there before are still there. */
+/* Bytes that were in the buffer before are unchanged. */
 static void value_is_read(llvs_store *store, const llvs_version_id *at, const char *id, size_t capacity, size_t expected_size,
                           const char *expected) {
     char buffer[16];
@@ -158,7 +158,7 @@ static void values_are_read_into_memory_of_the_caller(void **state) {
     FAILS(LLVS_ERROR_UNKNOWN_VERSION, llvs_store_read_value(store, llvs_str("x"), llvs_str("nowhere"), buffer, 8, &size, NULL, &error));
     OK(llvs_store_close(store, &error));
     FAILS(LLVS_ERROR_CLOSED, llvs_store_read_value(store, llvs_str("x"), llvs_id(&id), buffer, 8, &size, NULL, &error));
-    assert_int_equal(size, 0); /* as every output after a failure: SIZE_MAX says that there is no such value */
+    assert_int_equal(size, 0); /* SIZE_MAX means that there is no such value; other failures leave the output empty */
     llvs_store_free(store);
 }
 
@@ -199,7 +199,7 @@ static void files_are_read_like_memory(void **state) {
     remove_directory(directory);
 }
 
-/* The part of the value from `offset` on, in a buffer of `capacity`, is what is expected there. */
+/* Checks that the part of the value from `offset` on, in a buffer of `capacity`, is as expected. */
 static void part_is(llvs_value_reader *reader, uint64_t offset, size_t capacity, const char *value, size_t size) {
     char *buffer = malloc(capacity + 1);
     size_t got = 99, expected = offset >= size ? 0 : size - offset < capacity ? size - (size_t)offset : capacity;

@@ -1,5 +1,5 @@
-/* The vectors in Tests/Vectors in their text form (see the README there): histories that are read from a folder, and the exact
-   states, bases, differences and merge versions that must come of them. */
+/* The vectors in Tests/Vectors in their text form (see the README there): histories that are read from a folder, and the exact states,
+   bases, differences and merge versions that must result. */
 #include "vectors.h"
 
 #include <sys/stat.h>
@@ -10,7 +10,7 @@ static char line[LINE_MAX_SIZE];
 static char *word[WORDS_MAX];
 static int words;
 
-/* The next line, split at its spaces; 0 at the end. */
+/* Reads the next line and splits it at its spaces. Returns 0 at the end. */
 static int next_line(FILE *file) {
     char *at = line;
     words = 0;
@@ -26,7 +26,7 @@ static int next_line(FILE *file) {
 
 static int is(const char *name) { return words > 0 && strcmp(word[0], name) == 0; }
 
-/* Hexadecimal ("-" for nothing) into bytes, which are overwritten by the next use of the same slot. */
+/* Decodes hexadecimal ("-" for nothing) into a buffer that the next use of the slot overwrites. */
 static llvs_bytes unhex(const char *text, int slot) {
     static uint8_t buffers[3][LINE_MAX_SIZE / 2];
     size_t size = 0;
@@ -62,7 +62,7 @@ static void remove_all(const char *folder) {
     assert_int_equal(system(command), 0);
 }
 
-/* The lines "version" up to the next of another kind, through a folder, into a new store. */
+/* Reads the lines "version" up to the next of another kind, through a folder, into a new store. */
 static llvs_store *read_history(FILE *file) {
     char folder[] = "/tmp/llvs-vectors-XXXXXX", path[64], url[80], id[LLVS_VERSION_ID_SIZE_MAX + 1] = "";
     llvs_store *store = memory_store();
@@ -86,7 +86,7 @@ static llvs_store *read_history(FILE *file) {
     snprintf(url, sizeof url, "file://%s", folder);
     OK(llvs_exchange_open(store, llvs_str(url), NULL, &exchange, &error));
     OK(llvs_exchange_retrieve(exchange, NULL, &result, &error));
-    /* Some of the histories are from the future. */
+    /* Some of the histories have timestamps in the future. */
     for (count = 0; count < result->problem_count; count++) assert_int_equal(result->problems[count]->code, LLVS_ERROR_CLOCK_AHEAD);
     count = result->retrieved_count;
     assert_int_equal(count, expected);
@@ -96,7 +96,7 @@ static llvs_store *read_history(FILE *file) {
     return store;
 }
 
-/* `count` lines "value": the state at a version. Leaves the line behind them. */
+/* Checks `count` lines "value" against the state at a version. Leaves the line after them. */
 static void check_values(FILE *file, llvs_store *store, llvs_bytes at, unsigned long count) {
     llvs_value_list *list;
     const llvs_value_info *value;
@@ -171,13 +171,13 @@ static llvs_arbiter_kind arbiter_kind(const char *name) {
 static const char *fork_names[] = { "",        "inserted",      "twice_inserted",     "updated", "twice_updated",
                                     "removed", "twice_removed", "removed_and_updated" };
 
-/* The forks that are expected, line by line, for the arbiter that watches. */
+/* The expected forks, line by line, for the arbiter that checks them. */
 typedef struct expectation {
     char lines[64][2][8300];
     int count, asked;
 } expectation;
 
-/* Compares the forks with what is expected, and passes on to the built-in arbiter. */
+/* Compares the forks with the expected ones, and calls the built-in arbiter. */
 static llvs_status watch(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     static char found[8300];
     static const char *sides[] = {"-", "first", "second"};
@@ -263,7 +263,7 @@ static void run(const char *name, int vectors, int states, int asked, int merges
         vectors--;
     }
     close_vectors(file);
-    /* At least as many as there were when this was written. */
+    /* At least as many as when this was written. */
     assert_true(vectors <= 0 && states <= 0 && asked <= 0 && merges <= 0);
 }
 

@@ -1,4 +1,4 @@
-// llvs.hpp: what it wraps behaves as llvs.h says, in the shape of C++.
+// llvs.hpp: everything that it wraps behaves as llvs.h says, in the forms of C++.
 #include "expect.hpp"
 
 #include <algorithm>
@@ -68,7 +68,7 @@ static void stores() {
     EXPECT(code_of([&] { moved.heads(); }) == LLVS_ERROR_CLOSED);
 }
 
-// How far the ids of the heads vouch for what is behind them.
+// How far the ids of the heads vouch for their ancestors.
 static void vouching() {
     llvs::Store store = llvs::Store::memory();
     llvs::VersionID computed = store.make_version("", {llvs::Change::insert("x", "1")});
@@ -166,7 +166,7 @@ static void merging_by_rules() {
     EXPECT(schema.contradictions.size() == 1 && schema.contradictions[0].newer == "\"counter\"" && !schema.version);
 }
 
-/// `size` bytes, the same each time.
+/// Returns `size` bytes, the same each time.
 static std::string large(std::size_t size) {
     std::string data(size, 'x');
     for (std::size_t i = 0; i < size; i += 7) data[i] = static_cast<char>(i * i >> 5);
@@ -200,7 +200,7 @@ static void parts() {
         EXPECT(reader.read(65535, two, 2) == 2 && data.compare(65535, 2, two, 2) == 0);
     }
     EXPECT(!store.open_value("absent", id));
-    // What a source throws comes out as it is, and nothing is stored.
+    // An exception of a source comes out unchanged, and nothing is stored.
     options.sources = {{"thrown", [](std::uint8_t *, std::size_t) -> std::size_t { throw Thrown{7}; }}};
     int number = 0;
     try { store.make_version(id, {}, options); } catch (const Thrown &thrown) { number = thrown.number; }
@@ -263,7 +263,7 @@ static void finding() {
     EXPECT(index.explain("c/9", first).find(R"("why":"no-value")") != std::string::npos);
     EXPECT(code_of([&] { llvs::Index::named(store, "none").count(); }) == LLVS_ERROR_NOT_FOUND);
     EXPECT(code_of([&] { llvs::Index::defined(store, "{}"); }) == LLVS_ERROR_INVALID_ARGUMENT);
-    // Keys that a function gives.
+    // An index with keys from a function.
     llvs::ComputedIndexOptions computed;
     computed.prefix = "c/";
     bool fails = false;
@@ -467,8 +467,7 @@ static void exchanges() {
     EXPECT(llvs::Exchange(two, "memory:wrapper", options).send().sent.empty());
     options.durability = 2;
     EXPECT(code_of([&] { llvs::Exchange(two, "memory:wrapper", options); }) == LLVS_ERROR_INVALID_ARGUMENT);
-    // A server: nothing is asked of it before it is exchanged with. Port 9 of this machine throws away what it gets, if anybody listens
-    // there.
+    // A server is not contacted before an exchange. Port 9 of this machine discards everything, if a service listens there at all.
     llvs_exchange_options access = llvs::Exchange::options();
     access.user = llvs_str("ann");
     access.password = llvs_str("s3cret");
@@ -568,7 +567,7 @@ static void encrypted_places() {
     std::filesystem::remove_all(directory);
 }
 
-/// The place of another store is refused, and joined when the caller says so.
+/// A place of another store is refused, and joined if the caller requests it.
 static void places_of_others() {
     std::filesystem::path directory = std::filesystem::temp_directory_path() / ("llvs-others-" + std::to_string(getpid()));
     for (std::string layout : {"interchange", "packed"}) {
@@ -609,7 +608,7 @@ static void coordinators() {
     }
     EXPECT(two.value("x")->data == "1" && !two.exchange().move.moved);
     {
-        // One that fails beside one that does not: both are told.
+        // One exchange fails and the other does not: both are reported.
         const std::string path = std::filesystem::absolute("wrapper-broken").string();
         std::filesystem::remove_all(path);
         llvs::Coordinator three("", options);
@@ -624,7 +623,7 @@ static void coordinators() {
         EXPECT(done.exchanges[1].code == LLVS_OK && done.exchanges[1].result.retrieved == done.retrieved);
     }
     {
-        // What cannot be read in a folder is a problem of the round.
+        // An unreadable file in a folder is a problem of the round.
         const std::string path = std::filesystem::absolute("wrapper-foreign").string();
         std::filesystem::remove_all(path);
         llvs::Coordinator three("", options);

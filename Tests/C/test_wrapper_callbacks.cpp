@@ -1,4 +1,4 @@
-// llvs.hpp: observers, logging, cancellation, options of merges, and storages and transports of the host; and what callbacks throw.
+// llvs.hpp: observers, logging, cancellation, options of merges, storages and transports of the host, and exceptions of callbacks.
 #include "expect.hpp"
 
 #include "llvs_testing.h"
@@ -19,7 +19,7 @@
 
 namespace {
 
-/// Records in memory, as whoever has the shared pointer sees them.
+/// Records in memory, for every holder of the shared pointer.
 class Shelf : public llvs::Storage {
 public:
     std::vector<std::string> records;
@@ -81,7 +81,7 @@ void storages() {
         try {
             store.make_version(first, {llvs::Change::update("x", "2")});
         } catch (const llvs::Error &error) {
-            EXPECT(std::string(error.what()) == "the shelf is full"); // the very one
+            EXPECT(std::string(error.what()) == "the shelf is full"); // the callback's own message
         }
         shelf->failing = LLVS_OK;
         EXPECT(store.history().size() == 1);
@@ -168,7 +168,7 @@ public:
     void snapshot_delete(std::string_view name) override { snapshots.erase(std::string(name)); }
 };
 
-/// Files in memory, as whoever has the shared pointer sees them.
+/// Files in memory, for every holder of the shared pointer.
 class Cellar : public llvs::Files {
 public:
     std::map<std::string, std::string> all;
@@ -193,7 +193,7 @@ public:
             ranges++;
             return reply.set(0, std::string_view(found->second).substr(std::min<std::uint64_t>(offset, found->second.size()), size));
         }
-        // Larger ones in pieces.
+        // Larger files are sent in pieces.
         if (found->second.size() < 100000) return reply.set(0, found->second);
         auto at = std::make_shared<std::size_t>(0);
         reply.set_source(0, [data = found->second, at](std::uint8_t *buffer, std::size_t room) {
@@ -242,7 +242,7 @@ void files() {
     EXPECT(cellar->closes == 2 && cellar->all.size() == 3); // a root, a pack, a part of a large value
     EXPECT(code_of([&] { llvs::on_files(cellar, ""); }) == LLVS_ERROR_INVALID_ARGUMENT);
 
-    // The suite that the library's own places pass.
+    // The suite that the library's own places pass too.
     static std::map<std::uint64_t, std::shared_ptr<Cellar>> cellars;
     llvs_transport_subject subject = LLVS_TRANSPORT_SUBJECT_INIT;
     subject.traits = LLVS_TRAIT_EXCLUSIVE;
@@ -357,7 +357,7 @@ void observers() {
     coordinator.save({llvs::Change::update("x", "3")});
     EXPECT(seen.size() == 2);
 
-    // What an observer throws stays out of the save, and comes out of the observer, once.
+    // An exception of an observer does not come out of the save. It comes out of the observer, once.
     llvs::Observer throwing = coordinator.observe([](const llvs::VersionID &) { throw Thrown{3}; });
     EXPECT(!coordinator.save({llvs::Change::update("x", "4")}).empty());
     EXPECT(thrown_by([&] { throwing.check(); }) == 3 && thrown_by([&] { throwing.check(); }) == 0);
@@ -416,7 +416,7 @@ void syncing() {
     EXPECT(thrown);
 }
 
-/// Changes a byte of this text in every file under a folder, and leaves no caches that were made before.
+/// Changes a byte of this text in every file under a folder, and removes the older caches.
 void spoil(const std::string &folder, const std::string &text) {
     for (const auto &file : std::filesystem::recursive_directory_iterator(folder)) {
         if (!file.is_regular_file()) continue;
@@ -473,7 +473,7 @@ void logging() {
         store.make_version(first, {llvs::Change::insert("y", "2")});
         store.close();
     }
-    // Damage is worth a message.
+    // Damage is logged.
     spoil(path, "a value id to be found");
     auto look = [&] {
         try {

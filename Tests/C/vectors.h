@@ -1,10 +1,10 @@
-/* The vectors of Tests/Vectors in the text form, which Tests/Vectors/text.py makes of their JSON. */
+/* The vectors of Tests/Vectors in their text form, which Tests/Vectors/text.py makes from the JSON. */
 #ifndef VECTORS_H
 #define VECTORS_H
 
 #include "support.h"
 
-/* Opens the text form of the vectors of that name: "merging", say. */
+/* Opens the text form of the vectors of that name, for example "merging". */
 static inline FILE *open_vectors(const char *name) {
     char command[1200];
     const char *slash = strrchr(__FILE__, '/');
@@ -16,7 +16,7 @@ static inline FILE *open_vectors(const char *name) {
     return file;
 }
 
-/* Reads the rest, and fails if the form could not be made to its end. */
+/* Reads the rest. Fails if the text form could not be made completely. */
 static inline void close_vectors(FILE *file) {
     while (fgetc(file) != EOF) {}
     if (pclose(file) != 0) fail_msg("Tests/Vectors/text.py failed; it needs python3");

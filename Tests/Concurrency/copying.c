@@ -18,7 +18,7 @@
 
 struct files { char **paths; size_t count; };
 
-/* The files below `root`/`inside`; folders are made at once. */
+/* Lists the files below `root`/`inside`, and makes the folders at once. */
 static void list(struct files *files, const char *root, const char *to, const char *inside, int how) {
     char *folder = path_of(root, inside), *made = path_of(to, inside);
     DIR *stream = opendir(folder);
@@ -45,7 +45,7 @@ static void list(struct files *files, const char *root, const char *to, const ch
     free(made);
 }
 
-/* As much as is there when it is read. */
+/* Copies as many bytes as exist when they are read. */
 static int copy_bytes(const char *from, const char *to) {
     static char buffer[1 << 16];
     ssize_t size;
@@ -81,7 +81,7 @@ long copy_files(const char *from, const char *to, int how, uint64_t *random) {
     struct files files = {NULL, 0};
     long copied = 0;
     list(&files, from, to, "", how);
-    /* The file whose name comes first, of segments. */
+    /* The segment whose name sorts first. */
     const char *left_out = NULL;
     for (size_t i = 0; planted == LEAVES_A_FILE_OUT && i < files.count; i++)
         if (strstr(files.paths[i], "segments/") && (!left_out || strcmp(files.paths[i], left_out) < 0)) left_out = files.paths[i];

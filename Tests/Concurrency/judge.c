@@ -13,7 +13,7 @@
 #include "../C/child.h"
 #include "../Faults/files.h"
 
-/* Merges have ids that the store made: where their entries are, by a hash of the id. The same merge may have several. */
+/* Finds the entries of merges, whose ids the store computed, by a hash of the id. One merge may have several entries. */
 struct merges {
     uint32_t *slots;
     uint32_t mask;
@@ -45,7 +45,7 @@ static int is_predecessor(const llvs_version_info *version, uint32_t entry) {
     }
     return 0;
 }
-/* The version has exactly the entry's predecessors. */
+/* Whether the version has exactly the entry's predecessors. */
 static int has_predecessors(const llvs_version_info *version, const struct ledger_entry *entry) {
     uint32_t expected = 0;
     for (int i = 0; i < 2; i++) {
@@ -59,21 +59,21 @@ static int has_predecessors(const llvs_version_info *version, const struct ledge
 static int prevails(const struct ledger_entry *entry, const uint32_t prevailing[KEYS]) {
     for (int key = 0; key < KEYS; key++) {
         if (prevailing[key] == stored_in(entry, key)) continue;
-        ledger_fail("at %s %s is what v%u stored, and should be what v%u stored", entry->id, key_name(key), prevailing[key],
+        ledger_fail("at %s the value %s is of v%u and should be of v%u", entry->id, key_name(key), prevailing[key],
                     stored_in(entry, key));
         return 0;
     }
     return 1;
 }
 
-/* The values that the version itself stored. */
+/* Checks the values that the version itself stored. */
 static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
     uint32_t number = number_of(entry);
     for (int key = 0; key < KEYS && !ledger_has_failed(); key++) {
         llvs_buffer data;
         llvs_error *error;
         if (entry->state[key] != number) continue;
-        if (!succeeded("reading what a version stored",
+        if (!succeeded("reading a value that a version stored",
                        llvs_store_value(store, llvs_str(key_name(key)), llvs_str(entry->id), &data, NULL, &error), &error))
             return;
         if (!bytes_are_stored(llvs_bytes_make(data.data, data.size), number, key))
@@ -82,7 +82,7 @@ static void check_stored(llvs_store *store, const struct ledger_entry *entry) {
     }
 }
 
-/* A merge that was asked for by somebody who was killed before the answer. */
+/* Checks a merge whose requester was killed before the answer. */
 static void check_unacknowledged_merge(const llvs_version_info *version, const uint32_t prevailing[KEYS]) {
     uint32_t state[KEYS];
     for (uint32_t i = 1; i < ledger->count; i++) {
@@ -93,7 +93,7 @@ static void check_unacknowledged_merge(const llvs_version_info *version, const u
         if (wrong) ledger_fail("in the merge %.*s %s", (int)version->id.size, (const char *)version->id.data, wrong);
         return;
     }
-    ledger_fail("there is a version %.*s that nobody asked for", (int)version->id.size, (const char *)version->id.data);
+    ledger_fail("the version %.*s was never saved", (int)version->id.size, (const char *)version->id.data);
 }
 
 static void check_version(llvs_store *store, const llvs_version_info *version, const struct merges *merges, uint8_t *is_found,
@@ -105,7 +105,7 @@ static void check_version(llvs_store *store, const llvs_version_info *version, c
         const struct ledger_entry *entry = &ledger->entries[number];
         is_found[number] = 1;
         if (entry->phase == PHASE_FREE || entry->is_merge || !has_predecessors(version, entry))
-            ledger_fail("%s is there, and is not what was asked for", entry->id);
+            ledger_fail("the version %s exists, and differs from the one that was saved", entry->id);
         if (reads && prevails(entry, prevailing)) check_stored(store, entry);
         if (reads && number % 16 == 0) check_all_values(store, entry);
         return;
@@ -121,7 +121,7 @@ static void check_version(llvs_store *store, const llvs_version_info *version, c
     if (!number && reads) check_unacknowledged_merge(version, prevailing);
 }
 
-/* Heads are the versions that nobody builds on. */
+/* The heads are the versions without successors. */
 struct names { char (*ids)[ID_ROOM]; size_t count, room; };
 static void add_name(struct names *names, llvs_bytes id) {
     if (id.size >= ID_ROOM) return;
@@ -160,7 +160,7 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     const llvs_damage *damage;
     if (!succeeded("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
     for (size_t i = 0; (damage = report->damages[i]); i++) {
-        /* The record was copied, and the file with its large value was not there yet: the version waits, and a verification says for what.
+        /* The record was copied before the file with its large value. The version waits, and a verification reports the missing file.
          */
         if (strictness == JUDGE_WHAT_IS_THERE && report->pending > 0 && strstr((const char *)damage->message.data, "/blobs/")) continue;
         break;
@@ -173,7 +173,7 @@ static void check_verification(llvs_store *store, enum strictness strictness) {
     llvs_verify_report_free(report);
 }
 
-/* Folded until nothing is left to fold, and worked on, it still has everything. */
+/* After compacting until nothing is left to compact, and after another save, the store still has everything. */
 static void go_on(const struct place *place) {
     struct worker worker = {place, 0, worker_open(place, 0), 1, 0, 1, 0};
     llvs_version_list *head;
@@ -208,7 +208,7 @@ static void go_on(const struct place *place) {
     llvs_store_free(worker.store);
 }
 
-/* What is done to the store, or to the ledger, before they are compared. */
+/* Applies a planted fault to the store or the ledger before they are compared. */
 static void plant_it(const struct place *place) {
     struct tree tree;
     struct entry *largest = NULL;

@@ -1,17 +1,17 @@
-/* Compares a store with the ledger, in a process that had no part in it. */
+/* Compares a store with the ledger, in a process that did not take part. */
 #ifndef CONCURRENCY_JUDGE_H
 #define CONCURRENCY_JUDGE_H
 
 #include "worker.h"
 
 enum strictness {
-    JUDGE_WHOLE,      /* all that was acknowledged is there, with every state and every value; and the store can be worked on */
-    JUDGE_HISTORY,    /* all that was acknowledged is there */
-    JUDGE_WHAT_IS_THERE /* what is there is whole; a copy that was made meanwhile need not have all */
+    JUDGE_WHOLE,      /* everything acknowledged exists, with every state and every value, and the store still works */
+    JUDGE_HISTORY,    /* everything acknowledged exists */
+    JUDGE_WHAT_IS_THERE /* everything that exists is whole; a copy made meanwhile may lack versions */
 };
 /*
- * What is wrong goes into the ledger. Reads only, save where JUDGE_WHOLE goes on working at the end. `must`: with
- * JUDGE_WHAT_IS_THERE how many of those acknowledged first must be there all the same.
+ * Records in the ledger what is wrong. Only reads, except that JUDGE_WHOLE continues to work at the end. `must`: with JUDGE_WHAT_IS_THERE,
+ * how many of the first acknowledged versions must exist nevertheless.
  */
 void judge(const struct place *place, enum strictness strictness, uint32_t must);
 /* The same in a child. */

@@ -73,7 +73,7 @@ uint32_t number_of(const struct ledger_entry *entry) { return (uint32_t)(entry -
 uint32_t ledger_pick(uint64_t *random, uint32_t world) {
     uint32_t count = __atomic_load_n(&ledger->acknowledged, __ATOMIC_SEQ_CST), from = 0, number;
     if (count == 0) return 0;
-    /* The newest most often: those are what others have just made. */
+    /* Prefers the newest ones, which others have just made. */
     if (count > 50 && random_below(random, 2)) from = count - 50;
     for (int i = 0; i < 8; i++) {
         number = __atomic_load_n(&ledger->order[from + random_below(random, count - from)], __ATOMIC_SEQ_CST);
@@ -105,7 +105,7 @@ int key_of_id(llvs_bytes id) {
 }
 uint32_t stored_in(const struct ledger_entry *entry, int key) { return entry->state[key] & REMOVED ? 0 : entry->state[key]; }
 
-/* Most are small; some are deflated or lie across blocks, few are files of their own. */
+/* Most values are small. Some are compressed or cross blocks, and few are files of their own. */
 static uint32_t size_of_value(uint32_t entry, int key) {
     uint64_t random = (uint64_t)entry * KEYS + (uint64_t)key;
     uint64_t draw = random_next(&random) % 1000;
@@ -134,14 +134,14 @@ const char *merged_state(const struct ledger_entry *a, const struct ledger_entry
         uint32_t x = a->state[key], y = b->state[key];
         uint32_t from_x = stored_in(a, key), from_y = stored_in(b, key), found = prevailing[key];
         if (key < PRIVATE_KEYS) {
-            /* One worker's, so the later of the two descends from the earlier. */
+            /* Only one worker changes this value, so the later of the two descends from the earlier. */
             state[key] = (x & ~REMOVED) >= (y & ~REMOVED) ? x : y;
             if (found == (state[key] & REMOVED ? 0 : state[key])) continue;
         } else {
             state[key] = found == from_x ? x : y;
             if (found == from_x || found == from_y) continue;
         }
-        snprintf(wrong, sizeof wrong, "%s is what v%u stored, and is that of v%u and v%u on the two sides", key_name(key), found, from_x,
+        snprintf(wrong, sizeof wrong, "the value %s is of v%u; on the two sides it is of v%u and v%u", key_name(key), found, from_x,
                  from_y);
         return wrong;
     }

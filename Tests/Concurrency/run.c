@@ -20,10 +20,10 @@
 /* ---- Crews ---- */
 
 enum { PROCESSES_MAX = 16, THREADS_MAX = 64 };
-/* Of the processor, for each process. */
+/* The processor time that each process may use. */
 static unsigned long process_seconds = 600;
 
-/* Of the operations, so that all kinds of them are among those that are done. */
+/* The share of the operations, large enough for all kinds of them to occur. */
 #define PLANTED_SCALE 0.1
 
 int crew_size(const struct crew *crew) { return (crew->processes + crew->kills) * crew->handles * crew->threads; }
@@ -33,7 +33,7 @@ static void *run_worker(void *payload) {
     return NULL;
 }
 
-/* A process: opens its handles, starts its threads, and closes. `number`: of its first worker. */
+/* One process: opens its handles, starts its threads, and closes. `number`: that of its first worker. */
 static void run_process(const struct crew *crew, int number, long operations) {
     struct worker workers[THREADS_MAX];
     pthread_t threads[THREADS_MAX];
@@ -95,7 +95,7 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
             int victim = (int)random_below(&random, (uint64_t)crew->processes);
             if (processes[victim] && kill(processes[victim], SIGKILL) == 0 && waitpid(processes[victim], &status, 0) == processes[victim]) {
                 if (WIFSIGNALED(status)) tally(KILLS, 1);
-                /* Another one comes for it, and does what is left. */
+                /* Another process replaces it, and does the rest. */
                 processes[victim] = start(crew, next, crew->operations * (crew->kills - killed) / (crew->kills + 1) + 1);
                 memset(&watches[victim], 0, sizeof watches[victim]);
                 next += step;
@@ -113,7 +113,7 @@ void run_crew(const struct crew *crew, void (*meanwhile)(void *payload), void *p
         if (meanwhile) meanwhile(payload);
         else pause_shortly();
         if (now() - looked < 1) continue;
-        /* One that loops or hangs is ended. */
+        /* Processes that loop or hang are ended. */
         for (int i = 0; i < crew->processes; i++) {
             enum child_fate fate;
             if (!processes[i]) continue;
@@ -149,7 +149,7 @@ static const char *const tally_names[TALLIES] = { "commits",
                                                   "calls refused",
                                                   "versions looked at afterwards" };
 
-/* Each defect in its trial. */
+/* Runs each defect in its trial. */
 static int run_planted(const struct trial *trials, int count, trial_fn run, const struct planting *plantings, const char *only,
                        uint64_t seed, const char *folder, const char *program) {
     long passed = 0, failed = 0;

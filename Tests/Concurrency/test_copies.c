@@ -1,9 +1,9 @@
 /*
- * Copied and unioned.
+ * Copies and unions.
  *
- * A store's directory is copied, file by file and in any order, while processes write to it: the copy is a store with all
- * that was acknowledged before. Two copies are worked on, and what each has is copied to the other, file by file: both
- * are one store with both histories, also where that happens again and again while both are worked on.
+ * The directory of a store is copied, file by file and in any order, while processes write to it. The copy is a store with everything that
+ * was acknowledged before. Then processes write to two copies, and the files of each are copied to the other. Both become one store with
+ * both histories, even if that happens again and again while both are written to.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct copier {
     uint64_t random;
     long operations;         /* of the crew */
     int wanted, made, how;
-    uint32_t must[COPIES_MAX];   /* how many had been acknowledged when a copy began */
+    uint32_t must[COPIES_MAX];   /* how many versions had been acknowledged when a copy began */
 };
 
 static char *copy_path(const struct copier *copier, int number) {
@@ -31,7 +31,7 @@ static char *copy_path(const struct copier *copier, int number) {
     return path_of(copier->folder, name);
 }
 
-/* A copy whenever another part of the work is done. */
+/* Makes a copy whenever a further part of the work is done. */
 static void copy_meanwhile(void *payload) {
     struct copier *copier = payload;
     if (copier->made < copier->wanted && ledger->operations > copier->operations * (copier->made + 1) / (copier->wanted + 1)) {
@@ -44,11 +44,11 @@ static void copy_meanwhile(void *payload) {
     pause_shortly();
 }
 
-/* What was acknowledged before the copy began is in both. */
+/* Versions that were acknowledged before the copy began are in both. */
 static void belongs_to_both(uint32_t acknowledged) {
     for (uint32_t i = 0; i < acknowledged; i++) ledger->entries[ledger->order[i]].world = 0;
 }
-/* A place for a crew to go on from. */
+/* A version from which a crew can continue. */
 static uint32_t some_base(uint32_t acknowledged, uint64_t *random) {
     return acknowledged ? ledger->order[random_below(random, acknowledged)] : 0;
 }

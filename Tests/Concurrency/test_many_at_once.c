@@ -1,10 +1,10 @@
 /*
- * Many at once.
+ * Many workers at once.
  *
- * 8 threads (or 64) on a handle, 8 handles in a process, 8 processes on one store: all commit, read, merge, compact, verify, and
- * close and open again, for file and SQLite storage. Every read is of exactly the version asked for, at any time; what was
- * acknowledged is known to all others after a reload; no call fails. Processes are killed in the middle, and the others
- * never notice. In the end another process finds everything that was acknowledged.
+ * 8 threads (or 64) on a handle, 8 handles in a process, 8 processes on one store: all commit, read, merge, compact, verify, and close and
+ * open again, with file and SQLite storage. Every read is exactly of the requested version, at any time. All others know an acknowledged
+ * version after a reload. No call fails. Processes are killed in the middle without an effect on others. In the end another process finds
+ * everything that was acknowledged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 struct shape {
     llvs_storage_kind storage;
     llvs_durability durability;
-    int processes, handles, threads; /* no handles: made at once */
+    int processes, handles, threads; /* 0 handles: the processes create the store at once */
     long operations;
     int kills;
 };
@@ -53,7 +53,7 @@ static const struct trial trials[] = {
     {"SQLite: made by 8 processes at once", &shapes[13]},
 };
 
-/* 8 processes that find nothing there: all make the store, and all work on the same one. */
+/* 8 processes find no store: all of them create it, and all work on the same one. */
 static void made_at_once(const struct shape *shape, const char *folder, uint64_t seed, double scale) {
     for (long round = 0; round < scaled(shape->operations, scale) && !ledger_has_failed(); round++) {
         char name[32];
@@ -88,7 +88,7 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, do
     run_crew(&crew, NULL, NULL);
     if (!ledger_has_failed()) judge_in_child(&crew.place, JUDGE_WHOLE, 0);
     if (!ledger_has_failed() && shape->storage == LLVS_STORAGE_FILE) {
-        /* Nothing that is not derived is in the caches. */
+        /* The caches contain only derived data. */
         remove_tree(cache);
         judge_in_child(&crew.place, JUDGE_HISTORY, 0);
     }

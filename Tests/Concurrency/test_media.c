@@ -1,10 +1,10 @@
 /*
- * What a real medium refuses.
+ * Refusals of a real medium.
  *
- * On a file system in memory of a fixed size, filled up but for a few pages: commits, merges, retrieving, sending, compaction,
- * snapshots, opening. Whatever does not fit is an error that says so; nothing acknowledged is lost, also while it is full; and
- * as soon as there is room the same handle goes on. The same for a medium that is mounted read-only, for a store that may
- * only be read, and for a process that may not open any more files. (By injection, call by call: Tests/Faults.)
+ * A file system in memory of a fixed size is filled except for a few pages. Then commits, merges, retrieves, sends, compactions, snapshots
+ * and openings are tried. An operation that does not fit fails with an error that says so. Nothing acknowledged is lost, even while the
+ * medium is full. As soon as there is room the same handle continues. The same for a medium that is mounted read-only, for a
+ * write-protected store, and for a process that may not open more files. (Tests/Faults injects failures call by call.)
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -34,7 +34,7 @@ struct site {
     int next_branch;
 };
 
-/* ---- What is done ---- */
+/* ---- The operations ---- */
 
 static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *made, llvs_error **error) {
     struct ledger_entry *entry = ledger_ask(base, site->place.world);
@@ -56,7 +56,7 @@ static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *mad
         ledger_acknowledge(entry);
         *made = number;
     } else if (status != LLVS_ERROR_UNKNOWN_OUTCOME) {
-        /* It must not be there, then. */
+        /* Then the version must not exist. */
         entry->phase = PHASE_FREE;
     }
     return status;
@@ -131,7 +131,7 @@ static llvs_status write_snapshot(struct site *site, llvs_error **error) {
     free(folder);
     return status;
 }
-/* Into a new store, which becomes the site's. */
+/* Restores into a new store, which becomes the site's. */
 static llvs_status restore(struct site *site, llvs_error **error) {
     llvs_status status = LLVS_OK;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
@@ -150,11 +150,11 @@ static llvs_status restore(struct site *site, llvs_error **error) {
     }
     status = llvs_store_statistics(site->store, NULL, &statistics, error);
     if (status != LLVS_OK) return status;
-    /* What was added whole is kept; an exchange brings the rest. */
+    /* Versions that were added as a whole remain, and an exchange brings the rest. */
     if (statistics.versions > 1) return exchange(site, site->outside, llvs_exchange_retrieve, error);
     return restore_snapshot_from(site->store, site->outside, NULL, error);
 }
-/* What is there can be read, also when there is no room for anything. */
+/* Existing versions can be read even without any room. */
 static llvs_status reopen(struct site *site, llvs_error **error) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_status status = llvs_store_close(site->store, error);
@@ -178,7 +178,7 @@ enum { ACTIONS = sizeof actions / sizeof actions[0] };
 /* ---- The medium ---- */
 
 static int may_mount;
-/* A namespace of our own, so that what is mounted goes with us. */
+/* A mount namespace of our own, whose mounts disappear with the process. */
 static void prepare_mounts(void) {
     uid_t user = getuid();
     char line[64];
@@ -196,7 +196,7 @@ static void mount_medium(struct site *site, const char *options) {
     if (mount("none", site->medium, "tmpfs", 0, options) != 0) broken("cannot mount %s", site->medium);
 }
 
-/* Takes all the room there is, but for so many pages. */
+/* Takes all the room except for so many pages. */
 static void fill(struct site *site, int pages) {
     static char page[PAGE];
     int fd = open(site->ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -207,7 +207,7 @@ static void fill(struct site *site, int pages) {
     close(fd);
 }
 
-/* Stores to work with: one outside, with a folder and a snapshot made from it, and one at the site. */
+/* Makes the stores: one outside, with a folder and a snapshot made from it, and one at the site. */
 static void prepare(struct site *site, const char *folder, uint64_t seed) {
     char *path = path_of(folder, "other");
     struct place elsewhere = {path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL, KEEPS_SEGMENTS, 2};
@@ -238,7 +238,7 @@ static void prepare(struct site *site, const char *folder, uint64_t seed) {
 
 static void judge_everything(const struct site *site, enum strictness strictness) { judge_in_child(&site->place, strictness, 0); }
 
-/* All that was acknowledged is read through this very handle. */
+/* Reads everything acknowledged through this handle. */
 static void expect_all(struct site *site) {
     for (uint32_t i = 0; site->store && i < ledger->acknowledged && !ledger_has_failed(); i++) {
         const struct ledger_entry *entry = &ledger->entries[ledger->order[i]];
@@ -288,7 +288,7 @@ static void full_once(const struct action *action, llvs_storage_kind storage, in
         }
         if (status == LLVS_OK || action->act != restore) expect_all(&site);
         if (unlink(site.ballast) != 0) broken("cannot remove the ballast");
-        /* The same handle goes on. */
+        /* The same handle continues. */
         if (!ledger_has_failed() && action->act == reopen && !site.store) site.store = worker_open(&site.place, 0);
         else if (!ledger_has_failed()) succeeded("with room again, the same", action->act(&site, &error), &error);
         if (!ledger_has_failed() && action->act != restore) succeeded("with room again, a commit", commit(&site, &error), &error);
@@ -307,7 +307,7 @@ static void full(const char *folder, llvs_storage_kind storage, uint64_t seed, d
     for (int a = 0; a < ACTIONS; a++) {
         long count = scale > 1 ? (long)(40 * scale) : (long)(sizeof few / sizeof few[0]), began = ledger->tallies[REFUSALS];
         if (storage == LLVS_STORAGE_SQLITE && !actions[a].on_sqlite) continue;
-        /* The log of a database may have room for all of it: then once more, with another one. */
+        /* The log of a database may have room for everything. Then it is tried again with another seed. */
         for (long round = 0; round < (actions[a].act == reopen ? 1 : 5) && ledger->tallies[REFUSALS] == began; round++) {
             for (long i = 0; i < count && !ledger_has_failed(); i++) {
                 remove_tree(folder);
@@ -323,7 +323,8 @@ static void full(const char *folder, llvs_storage_kind storage, uint64_t seed, d
 
 /* ---- Read-only, and not permitted ---- */
 
-/* Opened for writing or for reading, it reads; a commit is refused, as it should be; then the cause goes, and the same handle commits. */
+/* Opened for writing or for reading, the store can be read. A commit is refused with the right error. Then the cause is removed, and
+ * the same handle commits. */
 static void refused(struct site *site, llvs_status expected, void (*relent)(struct site *)) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_store *reader;
@@ -388,7 +389,7 @@ static void ask_for_permission(struct site *site) {
     (void)site;
     if (write(pipes[0][1], &byte, 1) != 1 || read(pipes[1][0], &byte, 1) != 1) broken("cannot ask");
 }
-/* In a child that is nobody in particular. */
+/* Runs in a child without privileges. */
 static void not_permitted(const char *folder, llvs_storage_kind storage, uint64_t seed) {
     struct site site = make_site(folder, storage);
     int status = 0;
@@ -438,7 +439,7 @@ static rlim_t next_descriptor(void) {
     close(fd);
     return (rlim_t)fd;
 }
-/* In a child: each action with room for so many files more than are open. */
+/* Runs in a child: each action may open only so many more files. */
 static void with_few_files(struct site *site, const struct action *action, int more) {
     llvs_error *error;
     llvs_status status;

@@ -19,7 +19,7 @@ int succeeded(const char *doing, llvs_status status, llvs_error **error) {
     return 0;
 }
 
-/* The last warning of the library in this process: what is counted as damage only is told there. */
+/* The last warning of the library in this process. Only the warning names a damage that is otherwise just counted. */
 static char last_warning[1024];
 
 static pthread_mutex_t warning_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +47,7 @@ llvs_store *worker_open(const struct place *place, int read_only) {
     options.storage = place->storage;
     options.durability = place->durability;
     options.read_only = (uint32_t)read_only;
-    options.memory_budget = 8 << 20; /* little, so that much is read from the medium */
+    options.memory_budget = 8 << 20; /* small, so that much is read from the medium */
     options.compaction = place->compaction == KEEPS_SEGMENTS ? LLVS_COMPACTION_ON_REQUEST : LLVS_COMPACTION_ALWAYS;
     if (place->compaction == FOLDS_AND_DELETES) options.compaction_grace = 0.001;
     succeeded("opening the store", llvs_store_open(llvs_str(place->path), &options, &store, &error), &error);
@@ -107,17 +107,17 @@ int read_prevailing(llvs_store *store, llvs_bytes version, uint32_t prevailing[K
         const llvs_value_info *value = values->items[i];
         int key = key_of_id(value->id);
         if (key == KEYS)
-            ledger_fail("at %.*s there is a value %.*s that nobody stored", (int)version.size, (const char *)version.data,
+            ledger_fail("at %.*s the value %.*s exists, which was never stored", (int)version.size, (const char *)version.data,
                         (int)value->id.size, (const char *)value->id.data);
         else if ((prevailing[key] = entry_of_id(value->stored_version)) == 0)
-            ledger_fail("at %.*s the value %s is one of %.*s, which nobody made", (int)version.size, (const char *)version.data,
+            ledger_fail("at %.*s the value %s is of %.*s, a version that was never made", (int)version.size, (const char *)version.data,
                         key_name(key), (int)value->stored_version.size, (const char *)value->stored_version.data);
     }
     llvs_value_list_free(values);
     return !ledger_has_failed();
 }
 
-/* Merges the worker's version with another one, which then is what it goes on from. */
+/* Merges the worker's version with another one. The worker continues from the result. */
 static void merge(struct worker *worker, uint32_t other) {
     const struct ledger_entry *ours = &ledger->entries[worker->current], *theirs = &ledger->entries[other];
     struct ledger_entry *entry;
@@ -139,12 +139,12 @@ static void merge(struct worker *worker, uint32_t other) {
     if (!info) {
         ledger_fail("a merge of %s and %s gives nothing", ours->id, theirs->id);
     } else if (read_prevailing(worker->store, info->id, prevailing)) {
-        /* The side that the merge was into has won everywhere. */
+        /* A planted fault: our side has won everywhere. */
         if (planted == MERGES_WRONGLY) for (int key = 0; key < KEYS; key++) prevailing[key] = stored_in(ours, key);
         int is_ours = info->id.size == strlen(ours->id) && memcmp(info->id.data, ours->id, info->id.size) == 0;
         int is_theirs = info->id.size == strlen(theirs->id) && memcmp(info->id.data, theirs->id, info->id.size) == 0;
         if (is_ours || is_theirs) {
-            /* One descends from the other. The entry stays one that was asked for: nothing came of it. */
+            /* One descends from the other. The entry remains a request without a result. */
             if (is_theirs) worker->current = other;
         } else if (info->id.size >= ID_ROOM || info->predecessor_count != 2) {
             ledger_fail("the merge of %s and %s is a version %.*s with %u predecessors", ours->id, theirs->id, (int)info->id.size,
@@ -162,7 +162,7 @@ static void merge(struct worker *worker, uint32_t other) {
     tally(MERGES, 1);
 }
 
-/* The newest head, also one that was not acknowledged to its maker yet. */
+/* Merges the newest head, even if it was not acknowledged to its maker yet. */
 static void merge_head(struct worker *worker) {
     llvs_version_list *head;
     llvs_error *error;
@@ -174,7 +174,7 @@ static void merge_head(struct worker *worker) {
 /* ---- Reading ---- */
 
 static void wrong_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data) {
-    ledger_fail("%s at %s: %s should be what v%u stored (0: nothing), and is %zu bytes of \"%.*s\"", how, entry->id, key_name(key),
+    ledger_fail("%s at %s: %s should be of v%u (0: none), and has %zu bytes of \"%.*s\"", how, entry->id, key_name(key),
                 stored_in(entry, key), data.size, (int)stored_version.size, stored_version.data ? (const char *)stored_version.data : "");
 }
 static int check_value(const char *how, const struct ledger_entry *entry, int key, llvs_bytes stored_version, llvs_bytes data,
@@ -254,7 +254,7 @@ int check_all_values(llvs_store *store, const struct ledger_entry *entry) {
         int key = key_of_id(llvs_bytes_make(id, (size_t)info->id_sizes[i]));
         llvs_bytes bytes = llvs_bytes_make(data, (size_t)info->data_sizes[i]);
         if (key == KEYS) {
-            ledger_fail("at %s there is a value that nobody stored", entry->id);
+            ledger_fail("at %s a value exists that was never stored", entry->id);
         } else {
             is_seen[key] = 1;
             check_value("an enumeration", entry, key, llvs_str(versions[info->version_indexes[i]]), bytes, 1);
@@ -280,7 +280,7 @@ static void read_version(struct worker *worker, const struct ledger_entry *entry
     llvs_version_list_free(version);
 }
 
-/* What the differences say leads from one state to the other. */
+/* The differences lead from one state to the other. */
 static void read_differences(struct worker *worker, const struct ledger_entry *from, const struct ledger_entry *to) {
     llvs_change_cursor *cursor;
     llvs_change_list *page;
@@ -294,7 +294,7 @@ static void read_differences(struct worker *worker, const struct ledger_entry *f
         for (size_t i = 0; i < page->count; i++) {
             const llvs_change_info *change = page->items[i];
             int key = key_of_id(change->id);
-            if (key == KEYS) ledger_fail("%s and %s differ in a value that nobody stored", from->id, to->id);
+            if (key == KEYS) ledger_fail("%s and %s differ in a value that was never stored", from->id, to->id);
             else state[key] = change->kind == LLVS_CHANGE_REMOVE ? 0 : entry_of_id(change->stored_version);
         }
         llvs_change_list_free(page);
@@ -320,9 +320,9 @@ static void read_something(struct worker *worker) {
     tally(READS, 1);
 }
 
-/* ---- Looking at the whole ---- */
+/* ---- Reading everything ---- */
 
-/* After a reload the history has all that was acknowledged before, whoever made it. */
+/* After a reload the history has everything that was acknowledged before, by any worker. */
 static void reload(struct worker *worker, int walks) {
     uint32_t count = __atomic_load_n(&ledger->count, __ATOMIC_SEQ_CST);
     uint8_t *must = calloc(count, 1);
@@ -411,7 +411,7 @@ void worker_run(struct worker *worker) {
     for (; worker->operations > 0 && worker->store && !ledger_has_failed(); worker->operations--) {
         uint64_t draw = random_below(&worker->random, 1000);
         if (planted == TRAPS && worker->operations == 3) {
-            signal(SIGABRT, SIG_DFL); /* without a trace of it */
+            signal(SIGABRT, SIG_DFL); /* without a message */
             abort();
         }
         if (planted == LOOPS && worker->operations == 3) for (;;) __asm__ volatile("");
@@ -424,7 +424,8 @@ void worker_run(struct worker *worker) {
         else if (draw < 990 && worker->owns_store) reopen(worker);
         else if (draw < 995 && worker->place->compaction != KEEPS_SEGMENTS) compact(worker);
         else commit(worker);
-        /* Orders nothing else: ThreadSanitizer would take it for what keeps the readers of a store apart from those who write. */
+        /* Relaxed: with a stronger order, ThreadSanitizer would mistake this for the synchronization between readers and writers of a
+         * store. */
         __atomic_add_fetch(&ledger->operations, 1, __ATOMIC_RELAXED);
     }
 }

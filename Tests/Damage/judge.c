@@ -65,10 +65,10 @@ static llvs_status open_store(const char *path, llvs_storage_kind storage, int r
     return llvs_store_open(llvs_str(path), &options, store, error);
 }
 
-/* ---- What is there ---- */
+/* ---- The versions that exist ---- */
 
 enum { MISSING, UNREADABLE, WHOLE };
-/* Of each fact, what a store makes of it. */
+/* Finds out for each version whether the store has it, and reads it. */
 static int read_all(const struct truth *truth, llvs_store *store, char *there, size_t *count) {
     llvs_error *error;
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
@@ -84,7 +84,7 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
             llvs_version_list_free(list);
             list = NULL;
         }
-        /* A version that was lost, read as if it were there. */
+        /* A planted fault: a lost version is read as if it existed. */
         int is_planted = plant == READS_WRONG_BYTES && (status != LLVS_OK || !list);
         if (status == LLVS_OK && !list && !is_planted) continue;
         ++*count;
@@ -124,7 +124,7 @@ static int read_all(const struct truth *truth, llvs_store *store, char *there, s
     return 0;
 }
 
-/* The heads are the versions that are there and that no other that is there builds on. */
+/* The heads are the existing versions without an existing successor. */
 static int check_heads(const struct truth *truth, llvs_store *store, const char *there, const char *added) {
     llvs_version_list *heads;
     llvs_error *error;
@@ -142,7 +142,7 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         for (uint32_t p = 0; p < truth->facts[i].predecessor_count; p++) {
             const struct fact *predecessor = truth_of(truth, llvs_str(truth->facts[i].predecessors[p]));
             if (!predecessor || there[predecessor - truth->facts] == MISSING)
-                fails("%s is there without its predecessor", truth->facts[i].id);
+                fails("the store has %s without its predecessor", truth->facts[i].id);
             else built[predecessor - truth->facts] = 1;
         }
     }
@@ -158,7 +158,7 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         if (!fact || there[fact - truth->facts] == MISSING || built[fact - truth->facts])
             fails("%.*s is no head", (int)id.size, (const char *)id.data);
     }
-    /* What was added may build on some of them. */
+    /* An added version may have some of them as predecessors. */
     if (!text[0] && (added ? listed > expected : listed != expected)) fails("%zu heads instead of %zu", listed, expected);
     llvs_version_list_free(heads);
     free(built);
@@ -172,7 +172,8 @@ static void note_value(void *payload, uint64_t pair) {
     if (!is_a_value(truth, pair)) fails("a value was made up");
 }
 
-/* Whether a salvage tells of every version that it did not bring, and brings nothing else. `readable`: at least these it must bring. */
+/* Checks that a salvage reports every version that it does not bring, and brings nothing else. `readable`: the versions that it must
+ * bring at least. */
 static int check_salvage(const struct subject *subject, const char *folder, const char *path, const char *readable, int earlier) {
     const struct truth *truth = &subject->truth;
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT, target_options = LLVS_STORE_OPTIONS_INIT;
@@ -183,18 +184,18 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     char *target = path_of(folder, "salvaged"), *there = calloc(truth->count + 1, 1);
     size_t count, unnamed = 0, made;
     options.storage = subject->storage;
-    /* Also from one kind of storage to the other. */
+    /* From any kind of storage to a file store. */
     llvs_status status = llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &target_options, NULL, &report, &error);
     if (!there) broken("out of memory");
     if (status != LLVS_OK) {
-        /* Only the marker can keep it: it is of a newer format, as far as anybody can tell. */
+        /* Only the marker can prevent it, if it seems to be that of a newer format. */
         if (status != LLVS_ERROR_NEWER_FORMAT || subject->storage != LLVS_STORAGE_FILE) fails("salvaging: %s", llvs_error_message(error));
         llvs_error_free(error);
         goto done;
     }
     outcome(SALVAGES, 1);
     if (open_store(target, LLVS_STORAGE_FILE, 1, &store, &error) != LLVS_OK) {
-        fails("opening what was salvaged: %s", llvs_error_message(error));
+        fails("opening the salvaged store: %s", llvs_error_message(error));
         goto done;
     }
     made = report->made_count;
@@ -213,7 +214,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             if (readable[i] == MISSING) outcome(RESCUED, 1);
         }
     }
-    /* A version that could be read, with all its ancestors, is there; one that is not there is told of, or waits for one that is. */
+    /* A version that could be read with all its ancestors was salvaged. One that was not is reported, or waits for one that is. */
     for (size_t i = 0; i < truth->count && !text[0]; i++) {
         int ancestors = 1, named = 0;
         if (there[i] == WHOLE) continue;
@@ -227,7 +228,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             named = named || (damage->version.size == strlen(truth->facts[i].id) &&
                               memcmp(damage->version.data, truth->facts[i].id, damage->version.size) == 0);
         }
-        if (!named && unnamed == 0 && !earlier) fails("%s is not in what was salvaged, and nothing tells of it", truth->facts[i].id);
+        if (!named && unnamed == 0 && !earlier) fails("%s was not salvaged, and is not reported", truth->facts[i].id);
         if (readable[i] == WHOLE && !named) fails("%s could be read, was not salvaged, and is not named", truth->facts[i].id);
     }
     check_heads(truth, store, there, "those made");
@@ -236,18 +237,18 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
         const struct fact *original = truth_of(truth, one->original);
         uint64_t state;
         outcome(MADE, 1);
-        if (!original) fails("a version was made of one that there never was");
-        else if (there[original - truth->facts] == WHOLE) fails("a version was made of one that is there");
+        if (!original) fails("a version was made from one that never existed");
+        else if (there[original - truth->facts] == WHOLE) fails("a version was made from one that could be read");
         else if (read_state(store, one->version, &state, note_value, (void *)truth, &error) != LLVS_OK)
             fails("reading a version that was made: %s", llvs_error_message(error));
         else if (one->is_complete && state != original->state)
-            fails("a version made of %s is said to be complete, and is not", original->id);
+            fails("a version made from %s is reported as complete, and is not", original->id);
     }
     if (!text[0] && llvs_store_verify(store, NULL, &verified, &error) != LLVS_OK) {
-        fails("verifying what was salvaged: %s", llvs_error_message(error));
+        fails("verifying the salvaged store: %s", llvs_error_message(error));
     } else if (!text[0]) {
-        if (verified->damage_count > 0) fails("what was salvaged is damaged: %s", (const char *)verified->damages[0]->message.data);
-        if (verified->pending != report->waiting) fails("%llu versions wait in what was salvaged", (unsigned long long)verified->pending);
+        if (verified->damage_count > 0) fails("the salvaged store is damaged: %s", (const char *)verified->damages[0]->message.data);
+        if (verified->pending != report->waiting) fails("%llu versions wait in the salvaged store", (unsigned long long)verified->pending);
         if (verified->versions != report->versions + report->waiting + made && made < 1) fails("the report miscounts");
         llvs_verify_report_free(verified);
     }
@@ -260,7 +261,7 @@ done:
     return text[0] != 0;
 }
 
-/* What was there stays there, and a version that is added is there as well. */
+/* Everything that existed remains, and an added version exists too. */
 static int check_work(const struct subject *subject, const char *path, const char *before) {
     const struct truth *truth = &subject->truth;
     llvs_change change = LLVS_CHANGE_INIT;
@@ -273,7 +274,7 @@ static int check_work(const struct subject *subject, const char *path, const cha
     size_t count;
     if (!there) broken("out of memory");
     if (open_store(path, subject->storage, 0, &store, &error) != LLVS_OK) {
-        /* Reading it is possible; a database whose pages are damaged may not be written. */
+        /* Reading must work. A database with damaged pages may refuse writes. */
         if (subject->storage == LLVS_STORAGE_FILE) fails("opening for work: %s", llvs_error_message(error));
         llvs_error_free(error);
         free(there);
@@ -331,7 +332,7 @@ static int judge_store(const struct subject *subject, const char *folder, uint64
     llvs_status status = open_store(path, subject->storage, 1, &store, &error);
     if (status != LLVS_OK && plant == REFUSES_TO_OPEN) status = LLVS_ERROR_INTERNAL;
     if (status != LLVS_OK) {
-        /* A file store opens, unless its marker says that it is of a newer format; a database is SQLite's to open. */
+        /* A file store opens, unless its marker seems to be of a newer format. SQLite decides whether a database opens. */
         int may = status == LLVS_ERROR_NEWER_FORMAT ||
                   (subject->storage == LLVS_STORAGE_SQLITE &&
                    (status == LLVS_ERROR_DAMAGED || status == LLVS_ERROR_NOT_A_STORE || status == LLVS_ERROR_IO));
@@ -413,7 +414,7 @@ static llvs_exchange_result *exchanged(llvs_store *store, const char *folder, in
     return result;
 }
 
-/* Retrieves into a new store: the truth and nothing else, and a problem where it is not all. How many versions came; -1: wrong. */
+/* Retrieves into a new store: only true versions, and a problem if some are missing. Returns how many versions were received; -1: wrong. */
 static long retrieve(const struct subject *subject, const char *folder) {
     const struct truth *truth = &subject->truth;
     char *there = calloc(truth->count + 1, 1);
@@ -426,13 +427,13 @@ static long retrieve(const struct subject *subject, const char *folder) {
     if (result) {
         size_t problems = plant == TELLS_NOTHING ? 0 : result->problem_count, taken;
         taken = result->retrieved_count;
-        /* What it says that it took over is what it lost, too. */
+        /* A planted fault: it also claims lost versions as received. */
         if (plant == READS_WRONG_BYTES) taken = truth->count;
         if (!read_all(truth, store, there, &count) && !check_heads(truth, store, there, NULL)) {
             for (size_t i = 0; i < truth->count; i++)
-                if (there[i] == UNREADABLE) fails("%s was taken and cannot be read", truth->facts[i].id);
-            if (taken != count) fails("%zu versions were taken, and %zu are there", taken, count);
-            if (count < truth->count && problems == 0) fails("%zu of %zu versions came, and no problem was told", count, truth->count);
+                if (there[i] == UNREADABLE) fails("%s was received and cannot be read", truth->facts[i].id);
+            if (taken != count) fails("%zu versions were reported as received, and the store has %zu", taken, count);
+            if (count < truth->count && problems == 0) fails("%zu of %zu versions arrived; no problem is reported", count, truth->count);
         }
         if (count < truth->count) outcome(VERSIONS_LOST, (long)(truth->count - count));
         llvs_exchange_result_free(result);
@@ -456,7 +457,7 @@ static int judge_exchange(const struct subject *subject, const char *folder) {
     llvs_store_free(store);
     if (text[0]) return 1;
     again = retrieve(subject, folder);
-    if (again < came) return fails("%ld versions came, and %ld after the sender sent again", came, again);
+    if (again < came) return fails("%ld versions were received, and %ld after the sender sent again", came, again);
     if (again == (long)subject->truth.count) outcome(SENT_AGAIN, 1);
     return 0;
 }

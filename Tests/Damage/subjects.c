@@ -150,7 +150,7 @@ static void make(llvs_store *store, const char *id, const char *predecessor, con
     size_t count = 0;
     for (const char *c = id; *c; c++) seed = seed * 31 + (uint64_t)*c;
     uint8_t *bytes = value_bytes(seed, size);
-    /* Half of it can be deflated. */
+    /* Half of it is compressible. */
     memset(bytes, 'x', size / 2);
     if (key) {
         changes[count].kind = LLVS_CHANGE_UPDATE;
@@ -174,7 +174,7 @@ static void make(llvs_store *store, const char *id, const char *predecessor, con
          error);
     free(bytes);
 }
-/* Saves a text with an id that the store computes, so that others may stand on it. */
+/* Saves a text under an id that the store computes, so that differences can build on it. */
 static void save_text(llvs_store *store, char *head, const uint8_t *text, uint32_t size, const char *key) {
     llvs_change change = LLVS_CHANGE_INIT;
     llvs_version_list *made;
@@ -192,7 +192,7 @@ static void merge(llvs_store *store, const char *ours, const char *theirs) {
     must("merging", llvs_store_merge(store, llvs_str(ours), llvs_str(theirs), NULL, NULL, NULL, &error), error);
 }
 
-/* Two branches and their merge, a removal, a value that is deflated, an empty version. */
+/* Two branches and their merge, a removal, a compressed value, an empty version. */
 static void fill_first(llvs_store *store) {
     make(store, "R1", NULL, "apple", 9, NULL);
     make(store, "A1", "R1", "pear", 400, NULL);
@@ -217,13 +217,13 @@ static void make_closed(const char *folder, uint64_t seed) {
     fill_third(store);
     closed(store);
 }
-/* As a killed process leaves it: the last segment has no seal. */
+/* As a killed process leaves it, so the last segment has no seal. */
 static void make_open(const char *folder, uint64_t seed) {
     (void)seed;
     fill_first(opened(folder, "store", LLVS_STORAGE_FILE, 0));
     fill_second(opened(folder, "store", LLVS_STORAGE_FILE, 0));
 }
-/* One frame of several records, as an exchange makes it. */
+/* One frame with several records, as an exchange writes it. */
 static void make_batch(const char *folder, uint64_t seed) {
     llvs_store *from = opened(folder, "from", LLVS_STORAGE_MEMORY, 0), *to = opened(folder, "store", LLVS_STORAGE_FILE, 0);
     llvs_exchange *exchange, *other;
@@ -244,7 +244,7 @@ static void make_batch(const char *folder, uint64_t seed) {
     closed(from);
     closed(to);
 }
-/* Segments put together into one, and those that they were made of, removed. */
+/* Segments that were compacted into one and then removed. */
 static void make_folded(const char *folder, uint64_t seed) {
     llvs_error *error;
     llvs_store *store;
@@ -263,7 +263,7 @@ static void make_blob(const char *folder, uint64_t seed) {
     closed(store);
 }
 
-/* A database with the smallest pages that there are, so that few bytes make many pages. */
+/* A database with the smallest possible pages, so that few bytes make many pages. */
 static void make_database(const char *folder, int page_size) {
     char *path = path_of(folder, "store"), sql[64];
     sqlite3 *database;
@@ -273,7 +273,7 @@ static void make_database(const char *folder, int page_size) {
     sqlite3_close(database);
     free(path);
 }
-/* Edits of a text, most of them differences; between two of them a small value, and a branch. */
+/* Edits of a text, most of them stored as differences, with a small value between two of them, and a branch. */
 static void fill_texts(llvs_store *store, char *head, int count, uint64_t seed) {
     enum { SIZE = 1100 };
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
@@ -341,10 +341,10 @@ static void make_sqlite(const char *folder, uint64_t seed) {
     llvs_store *store = opened(folder, "store", LLVS_STORAGE_SQLITE, 0);
     fill_first(store);
     fill_second(store);
-    make(store, "D1", "A2", "long", 1500, NULL); /* goes over several pages */
+    make(store, "D1", "A2", "long", 1500, NULL); /* takes several pages */
     closed(store);
 }
-/* As a killed process leaves it: all is in the log. */
+/* As a killed process leaves it, so everything is in the log. */
 static void make_sqlite_log(const char *folder, uint64_t seed) {
     int status;
     pid_t pid;

@@ -1,14 +1,14 @@
 /*
- * Damages every byte of small stores, exchange folders and snapshots, one after another and in several ways, and judges what
- * the library makes of each against what is true. Each damage is judged in a process whose end, memory and time are watched.
+ * Damages every byte of small stores, exchange folders and snapshots, one after another and in several ways, and compares what the library
+ * makes of each with the truth. Each damage is judged in a process whose end, memory and time are watched.
  *
  *   test_damage [--only <part of a name>] [--seed <number>] [--every <number>] [--minutes <number>] [--jobs <number>]
  *               [--case <number> [--keep <new folder>]]
  *   test_damage --planted
  *
- * With --every: of each kind of damage the first and the last place of each file, and one in so many of the others, which the seed chooses.
- * With --minutes: places, kinds and seeds at random, large stores too, until the time is over.
- * With --planted: what a broken library would do is done in its place (judge.h). Fails unless each of that is noticed.
+ * With --every: for each kind of damage the first and the last place of each file, and one in so many of the others, which the seed
+ * chooses. With --minutes: random places, kinds and seeds, in large stores too, until the time is over. With --planted: the test plays the
+ * faults of a broken library (judge.h), and fails unless each of them is noticed.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@
 #include "judge.h"
 #include "../C/child.h"
 
-/* A sanitizer takes more of the address space than there is memory, for itself. */
+/* A sanitizer reserves more address space than there is memory. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define IS_SANITIZED 1
@@ -41,18 +41,18 @@ enum kind { FLIP, ZERO, TRUNCATE, DUPLICATE, KINDS };
 static const char *const kind_names[] = {"flipped", "zeroed", "truncated", "duplicated"};
 enum { JOBS = 64, FEW = 8, LOOK_EVERY = 500 /* milliseconds */ };
 
-/* What is done to which file. */
+/* The file that is damaged, and how. */
 struct damage { size_t file; uint64_t offset; enum kind kind; uint64_t size; };
 
 static struct shared {
     long next;     /* number of the next damage */
-    long taken, all; /* damages that are in the sample, and those that there are */
+    long taken, all; /* damages in the sample, and all damages */
     long failures;
     long first_failure; /* the number of the damage */
     long running[JOBS]; /* numbers */
 } *shared;
 
-/* Of the processor, for one damage, and of doing nothing, in seconds. Neither depends on what else the machine does. */
+/* The most processor time for one damage, and the most time without activity, in seconds. Neither depends on the load of the machine. */
 static unsigned long most_of_processor = 60, most_idle = CHILD_IDLE_SECONDS;
 
 static struct {
@@ -63,7 +63,7 @@ static struct {
     double minutes;
     int jobs;
     long one; /* only this damage */
-    const char *keep; /* where to put what was damaged, as it was before it was judged */
+    const char *keep; /* where to copy the damaged files before they are judged */
 } options;
 
 static double now(void) {
@@ -78,13 +78,13 @@ static uint64_t random_next(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* ---- Which damages there are ---- */
+/* ---- The damages ---- */
 
 static int is_damaged(const struct subject *subject, const struct entry *entry) {
     return !entry->is_folder && entry->size > 0 && (!subject->damaged || strstr(entry->path, subject->damaged)) &&
            !strstr(entry->path, "-shm");
 }
-/* The n-th offset of a file that has its turn; -1 when there are no more. */
+/* The n-th offset of a file that is tried; -1 if there are no more. */
 static int64_t offset_at(const struct subject *subject, uint64_t size, uint64_t n) {
     uint64_t dense = subject->dense * 2 < size ? subject->dense : size / 2, middle;
     if (subject->stride == 1) return n < size ? (int64_t)n : -1;
@@ -99,11 +99,12 @@ static uint64_t offsets_in(const struct subject *subject, uint64_t size) {
     uint64_t dense = subject->dense * 2 < size ? subject->dense : size / 2;
     return subject->stride == 1 ? size : dense * 2 + (size - 2 * dense + subject->stride - 1) / subject->stride;
 }
-/* What is in the sample: of each file and kind the first and the last place, and one in so many, others for each kind. */
+/* Whether a damage is in the sample: for each file and kind the first and the last place, and every n-th of the others, with another
+ * offset for each kind. */
 static int is_taken(uint64_t n, uint64_t count, enum kind kind) {
     return n == 0 || n + 1 == count || (n + 5 * (uint64_t)kind + options.seed) % options.every == 0;
 }
-/* 1: there it is; 0: there is none of that number; -1: it is not in the sample. */
+/* Returns 1 if there is a damage of that number, 0 if there is none, and -1 if it is not in the sample. */
 static int damage_at(const struct subject *subject, long number, struct damage *damage) {
     if (options.minutes > 0) {
         uint64_t random = options.seed * 1000003u + (uint64_t)number, files = 0, chosen;
@@ -125,7 +126,7 @@ static int damage_at(const struct subject *subject, long number, struct damage *
         count = offsets_in(subject, entry->size);
         if (n < count) {
             damage->offset = (uint64_t)offset_at(subject, entry->size, n);
-            /* As much as a field, or a few of them. */
+            /* The size of a field, or of a few. */
             damage->size = damage->kind == FLIP ? 1 : (uint64_t[]){1, 4, 16, 64}[n % 4];
             return is_taken(n, count, damage->kind) ? 1 : -1;
         }
@@ -169,7 +170,7 @@ static void lay_out(const struct subject *subject, const char *folder, const str
         char *path = path_of(folder, entry->path);
         if (i == damage->file) write_damaged(path, entry, damage);
         else if (entry->is_folder) make_folder(path);
-        /* Made anew by who needs it. */
+        /* Rebuilt when it is needed. */
         else if (!strstr(entry->path, "-shm")) write_file(path, entry->bytes, entry->size);
         free(path);
     }
@@ -201,7 +202,7 @@ static void work(const struct subject *subject, const char *root, int job, doubl
         __atomic_store_n(&shared->running[job], number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
         if (options.keep) copy_tree(folder, options.keep);
-        /* So that each kind has each turn. */
+        /* So that each kind meets each turn. */
         uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number % KINDS;
         int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
         if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);
@@ -219,11 +220,11 @@ static pid_t start(const struct subject *subject, const char *root, int job, dou
     return pid;
 }
 
-/* A process that ends by a signal, loops or hangs failed at what it was judging; another goes on. */
+/* If a process ends by a signal, loops or hangs, the damage that it was judging has failed. Another process continues. */
 static void judge_all(const struct subject *subject, const char *root, double end) {
     pid_t pids[JOBS];
     struct child_watch watches[JOBS];
-    long watched[JOBS]; /* what each was judging when its watch began */
+    long watched[JOBS]; /* the damage that each was judging when its watch began */
     int running = options.jobs;
     unsigned long passed = 0;
     shared->next = 0;
@@ -297,7 +298,7 @@ static void read_options(int argc, char **argv) {
     if (options.jobs > JOBS) options.jobs = JOBS;
 }
 
-/* In a process of its own, which gives back all that it took. */
+/* Runs in a process of its own, whose end releases everything. */
 static int run_subject(struct subject *subject, uint64_t seed, double seconds) {
     int status;
     shared->failures = shared->taken = shared->all = 0;
@@ -314,10 +315,10 @@ static int run_subject(struct subject *subject, uint64_t seed, double seconds) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The kinds of subjects, each with all faults that a broken library could have there. */
+/* The kinds of subjects, each with all faults that a broken library could show there. */
 static int run_planted(void) {
     static const struct { const char *subject; unsigned plants; } all[] = {
-        /* (A file store opens whatever is damaged.) */
+        /* (A file store always opens.) */
         {"file store, closed", ~(1u << REFUSES_TO_OPEN)},
         {"SQLite store, closed", 1 << READS_WRONG_BYTES | 1 << TELLS_NOTHING | 1 << LOSES_A_VERSION | 1 << SALVAGES_TOO_LITTLE |
                                      1 << REFUSES_TO_OPEN},

@@ -44,7 +44,7 @@ static int must_be_there(const struct check *check, const struct asked *asked) {
     return check->cut < 0 || (asked->durable_at > 0 && asked->durable_at - 1 <= check->cut);
 }
 
-/* ---- What is there ---- */
+/* ---- The contents of the store ---- */
 
 struct found {
     char id[ID_SIZE];
@@ -71,7 +71,7 @@ static void copy_id(char *to, llvs_bytes id) {
     to[size] = 0;
 }
 
-/* The version is one that was asked for, as it was asked for. */
+/* Whether the version was requested, and is exactly as it was requested. */
 static int is_whole(const struct check *check, llvs_store *store, const llvs_version_info *version) {
     static const char empty_root[] = "00000000-0000-8000-8000-000000000000";
     char id[ID_SIZE];
@@ -86,18 +86,18 @@ static int is_whole(const struct check *check, llvs_store *store, const llvs_ver
         return 0;
     }
     if (status != LLVS_OK) {
-        book_fail("the version %s is there and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
+        book_fail("the version %s exists and cannot be read: %s: %s", id, llvs_status_name(status), llvs_error_message(error));
         llvs_error_free(error);
         return 0;
     }
     if (asked && asked->digest == digest) return 1;
     if (asked) {
-        book_fail("the version %s is there, and is not what was asked for", id);
+        book_fail("the version %s differs from the one that was saved", id);
         return 0;
     }
     for (int i = 0; i < book->count; i++) if (!book->asked[i].id[0] && book->asked[i].digest == digest) return 1;
     if (strcmp(id, empty_root) == 0) return 1;
-    book_fail("the version %s is there, and nobody asked for it", id);
+    book_fail("the version %s exists, and was never saved", id);
     return 0;
 }
 
@@ -132,7 +132,7 @@ static struct history read_history(const struct check *check, llvs_store *store)
     return history;
 }
 
-/* Heads are the versions that nobody builds on, each once. */
+/* The heads are the versions without successors, each listed once. */
 static void check_heads(llvs_store *store, const struct history *history) {
     llvs_version_list *heads;
     llvs_error *error;
@@ -157,7 +157,7 @@ static void check_heads(llvs_store *store, const struct history *history) {
     llvs_version_list_free(heads);
 }
 
-/* Damage that was there before the workload: of what was repaired nothing is lost any more. */
+/* Damage from before the workload is expected, but a repaired version has lost nothing. */
 static int is_expected(const struct check *check, const llvs_damage *damage) {
     int is_damaged = 0, is_repaired = 1;
     for (int i = 0; i < book->count; i++) {
@@ -173,7 +173,7 @@ static void check_verification(const struct check *check, llvs_store *store) {
     const llvs_damage *damage = NULL;
     if (!works("verifying", llvs_store_verify(store, NULL, &report, &error), &error)) return;
     for (size_t i = 0; (damage = report->damages[i]) && is_expected(check, damage); i++) {}
-    /* What was not synced may be lost in the middle of a file, and is reported as what it looks like. */
+    /* Unsynced bytes may be lost in the middle of a file, which is reported as damage. */
     if (damage && check->cut < 0) {
         book_fail("a verification finds damage: %.*s at %llu: %.*s", (int)damage->file.size, (const char *)damage->file.data,
                   (unsigned long long)damage->offset, (int)damage->message.size, (const char *)damage->message.data);
@@ -182,9 +182,9 @@ static void check_verification(const struct check *check, llvs_store *store) {
     llvs_verify_report_free(report);
 }
 
-/* ---- Going on ---- */
+/* ---- Continuing ---- */
 
-/* What was asked for and not acknowledged, made again under its id; and a new version. */
+/* Makes the versions again that were requested and not acknowledged, and one new version. */
 static void go_on(const struct check *check) {
     struct client client = client_open(check->work, "store", LLVS_DURABILITY_FULL);
     llvs_version_list *head;
@@ -210,7 +210,7 @@ static void go_on(const struct check *check) {
             client_make(&client, copy.id, copy.predecessor[0] ? copy.predecessor : NULL, copy.changes[0], copy.changes[1], copy.changes[2]);
         }
     }
-    /* What cannot be made again under its id, and is not there, stays away. */
+    /* Versions that do not exist and cannot be made again under their ids remain absent. */
     for (int i = 0; i < count; i++) {
         struct asked *asked = &book->asked[i];
         llvs_version_list *there = NULL;
@@ -261,7 +261,7 @@ static void check_contents(const struct check *check, const char *path) {
     llvs_store_free(store);
 }
 
-/* What a store retrieves from the folder is whole; when the sender has sent again, it is all that the sender has. */
+/* Versions that a store retrieves from the folder are whole. After the sender has sent again, they are all that the sender has. */
 static void check_folder(const struct check *check, const char *path) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_store *store = opened(check, path), *other = NULL;
@@ -295,7 +295,7 @@ static void check_folder(const struct check *check, const char *path) {
     llvs_store_free(store);
 }
 
-/* A snapshot is whole, or says that it is not. */
+/* A snapshot is whole, or the error reports that it is not. */
 static void check_snapshot(const struct check *check) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     char *folder = path_of(check->work->root, "folder");
@@ -306,7 +306,7 @@ static void check_snapshot(const struct check *check) {
     if (works("opening a store in memory", llvs_store_open(LLVS_NONE, &options, &store, &error), &error)) {
         status = restore_snapshot_from(store, folder, NULL, &error);
         if (status == LLVS_ERROR_SNAPSHOT_MISSING || status == LLVS_ERROR_SNAPSHOT_DAMAGED) llvs_error_free(error);
-        else if (works("restoring what is there", status, &error)) free(read_history(check, store).versions);
+        else if (works("restoring a snapshot", status, &error)) free(read_history(check, store).versions);
         llvs_store_free(store);
     }
     free(folder);
@@ -333,7 +333,7 @@ static void check_it(void *payload) {
          *snapshots = path_of(check->work->root, "folder/snapshots");
     if (faults) faults->on = 0;
     if (planted == SPOILS_A_BYTE) spoil(path);
-    /* What was acknowledged after the cut was not. */
+    /* Acknowledgements after the cut do not count. */
     for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
     check_contents(check, path);
     if (!book->failure[0] && is_there(versions)) check_folder(check, path);
@@ -342,7 +342,7 @@ static void check_it(void *payload) {
         struct check again = *check;
         go_on(check);
         again.goes_on = 0;
-        /* All that is acknowledged by now is to be there. */
+        /* Everything that is acknowledged by now must exist. */
         if (again.cut >= 0) again.cut = LONG_MAX;
         if (!book->failure[0]) check_contents(&again, path);
     }

@@ -32,7 +32,7 @@ void client_met(const struct work *work, const char *doing, llvs_status status, 
     if (!work->expects_faults || (faults && faults->fired == 0)) {
         book_fail("%s failed without a reason: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     } else if (status == LLVS_ERROR_INTERNAL || strlen(llvs_error_message(error)) == 0) {
-        book_fail("%s failed with an error that helps nobody: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
+        book_fail("%s failed with an error without a useful message: %s: %s", doing, llvs_status_name(status), llvs_error_message(error));
     }
     if (status < 0 && status > -128) book->failed[-status]++;
     if (status == LLVS_ERROR_UNKNOWN_OUTCOME) book->unknown_outcomes++;
@@ -40,7 +40,7 @@ void client_met(const struct work *work, const char *doing, llvs_status status, 
     if (faults) faults_stop();
 }
 
-/* A second failure, with the cause gone. */
+/* Checks a call after the cause of its failure is gone: it must not fail again. */
 static int goes_on(const char *doing, llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return 1;
     book_fail("with the cause gone, %s fails still: %s: %s", doing, llvs_status_name(status), llvs_error_message(*error));
@@ -83,7 +83,8 @@ void client_close(struct client *client) {
     if (status != LLVS_OK) {
         client_met(client->work, "closing the store", status, error);
     } else if (--book->open_handles == 0) {
-        /* What a handle at `normal` wrote is durable when it is closed, and so is what it builds on when that is closed, too. */
+        /* Versions that a handle at `normal` wrote are durable when it is closed, and so are versions that build on them when their
+         * handle is closed too. */
         for (int i = 0; i < book->count; i++) {
             struct asked *asked = &book->asked[i];
             if (asked->acknowledged && !asked->durable_at) asked->durable_at = faults ? faults->op_count + 1 : 1;
@@ -161,14 +162,14 @@ static llvs_status make(llvs_store *store, const struct asked *asked, llvs_versi
     return status;
 }
 
-/* What failed with a known outcome is not there. */
+/* A version whose saving failed with a known outcome does not exist. */
 static void expect_absent(struct client *client, const struct asked *asked) {
     llvs_version_list *version;
     llvs_error *error;
     if (!asked->id[0]) return;
     llvs_status status = llvs_store_version(client->store, llvs_str(asked->id), &version, &error);
     if (!goes_on("asking for a version", status, &error)) return;
-    if (version) book_fail("making the version %s failed, and yet it is there", asked->id);
+    if (version) book_fail("making the version %s failed, and yet it exists", asked->id);
     llvs_version_list_free(version);
 }
 
@@ -210,7 +211,7 @@ static void make_it(struct client *client, const char *id, const char *predecess
         client_met(client->work, "making a version", status, error);
         if (planted == DOES_WHAT_IT_REFUSED) goes_on("making the version", make(client->store, asked, NULL, &error), &error);
         if (status != LLVS_ERROR_UNKNOWN_OUTCOME) expect_absent(client, asked);
-        /* If it is there after all, the next one has another time, and so another id. */
+        /* If the version exists after all, the next one has another timestamp, and so another id. */
         else if (!id) book_ask(NULL, &state, predecessors, predecessor != NULL);
         book->repeated++;
         status = make(client->store, asked, given, &error);
@@ -234,7 +235,7 @@ void client_save(struct client *client, const char *predecessor, struct change_s
 
 /* ---- Merging ---- */
 
-/* The two as a merge orders them, newest first. */
+/* Orders the two as a merge does, newest first. */
 static int order(struct client *client, const char *a, const char *b, llvs_bytes predecessors[2]) {
     llvs_bytes ids[2];
     llvs_version_list *versions;
@@ -310,11 +311,11 @@ static void acknowledge_ids(struct client *client, const llvs_exchange_result *r
     for (size_t i = 0; i < count; i++) {
         struct asked *asked = book_find(ids[i]);
         if (asked) acknowledge(client, asked);
-        else book_fail("a version was retrieved that nobody made: %.*s", (int)ids[i].size, (const char *)ids[i].data);
+        else book_fail("a version was retrieved that was never made: %.*s", (int)ids[i].size, (const char *)ids[i].data);
     }
 }
 
-/* Problems are what a fault may lead to, as long as it is there. */
+/* Problems are allowed as the effect of a fault, while the fault lasts. */
 static int has_problems(struct client *client, const llvs_exchange_result *result, const char *doing) {
     const llvs_problem *problem = result ? result->problems[0] : NULL;
     if (!problem) return 0;
@@ -357,7 +358,7 @@ static void acknowledge_all(struct client *client) {
     for (int i = 0; i < book->count; i++) if (book->asked[i].id[0]) acknowledge(client, &book->asked[i]);
 }
 void client_retrieve(struct client *client, const char *folder) {
-    /* What was there already because a failed attempt had added it is acknowledged by the one that succeeds. */
+    /* Versions that a failed attempt had added are acknowledged by the attempt that succeeds. */
     if (exchanged(client, folder, llvs_exchange_retrieve, "retrieving")) acknowledge_all(client);
 }
 void client_repair(struct client *client, const char *folder) {
@@ -386,7 +387,7 @@ void client_restore_snapshot(struct client *client, const char *folder) {
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         client_met(client->work, "restoring a snapshot", status, error);
         if (llvs_store_statistics(client->store, NULL, &statistics, NULL) != LLVS_OK) statistics.versions = UINT64_MAX;
-        /* Some of it was added: an exchange brings the rest. */
+        /* If some versions were added, an exchange brings the rest. */
         if (statistics.versions <= 1)
             goes_on("restoring a snapshot", status = restore_snapshot_from(client->store, path, NULL, &error), &error);
     }

@@ -56,7 +56,7 @@ void make_folder(const char *path) {
     if (mkdir(path, 0777) != 0 && errno != EEXIST) broken("cannot make %s", path);
 }
 
-/* Calls for each name in a folder. */
+/* Calls `body` for each name in a folder. */
 static void each(const char *path, void (*body)(const char *path, const char *name, void *payload), void *payload) {
     DIR *folder = opendir(path);
     struct dirent *entry;
@@ -115,7 +115,7 @@ static void add(struct tree *tree, const char *root, const char *relative) {
     struct entry *entry;
     DIR *folder;
     struct dirent *next;
-    if (lstat(path, &status) != 0) broken("cannot look at %s", path);
+    if (lstat(path, &status) != 0) broken("cannot read the status of %s", path);
     tree->entries = realloc(tree->entries, sizeof *entry * (tree->count + 1));
     if (!tree->entries) broken("out of memory");
     entry = &tree->entries[tree->count++];
@@ -163,7 +163,7 @@ static void copy_inside(const char *folder, const char *name, void *to) {
 void copy_tree(const char *from, const char *to) {
     struct stat status;
     struct timespec times[2];
-    if (lstat(from, &status) != 0) broken("cannot look at %s", from);
+    if (lstat(from, &status) != 0) broken("cannot read the status of %s", from);
     if (S_ISDIR(status.st_mode)) {
         make_folder(to);
         each(from, copy_inside, (void *)to);

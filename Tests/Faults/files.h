@@ -1,23 +1,23 @@
-/* Trees of files: copied, removed, read into memory. Failures end the test: they say nothing of the library. */
+/* Trees of files: copied, removed, read into memory. Failures end the test, since the library has no part in them. */
 #ifndef FAULTS_FILES_H
 #define FAULTS_FILES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Prints what cannot go on, and ends the process. */
+/* Prints why the test cannot continue, and ends the process. */
 void broken(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* "<folder>/<name>", to be freed. */
+/* Returns "<folder>/<name>"; the caller frees it. */
 char *path_of(const char *folder, const char *name);
 
-/* A new folder: in LLVS_FAULTS_DIR, or in memory if there is room for it, else in the current folder. Nothing here is about the medium, and
-   memory is the fastest. To be freed. */
+/* Makes a new folder: in LLVS_FAULTS_DIR, or in memory if there is enough of it, otherwise in the current folder. The tests do not
+   depend on the medium, and memory is fastest. The caller frees the result. */
 char *new_root(const char *name);
 
-/* No error when there is nothing. */
+/* Removing nothing is no error. */
 void remove_tree(const char *path);
-/* Times of files are kept: the library goes by them. */
+/* The times of files are kept, since the library uses them. */
 void copy_tree(const char *from, const char *to);
 void make_folder(const char *path);
 int is_there(const char *path);
@@ -31,12 +31,12 @@ struct entry {
     uint64_t size;
 };
 struct tree {
-    struct entry *entries; /* folders before what is in them */
+    struct entry *entries; /* each folder comes before its contents */
     size_t count;
 };
 struct tree read_tree(const char *root);
 void free_tree(struct tree *tree);
-/* A file with these bytes. */
+/* Writes a file with these bytes. */
 void write_file(const char *path, const uint8_t *bytes, uint64_t size);
 
 #endif

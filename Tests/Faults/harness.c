@@ -78,10 +78,10 @@ static double now(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* How the program was called. */
+/* The name by which the program was called. */
 static const char *program;
 
-/* One process of the test: takes units until there are none, or the time is over. */
+/* One process of the test: runs units until there are no more, or the time is over. */
 static void work(const struct test *test, const struct options *options, const struct unit *units, int unit_count, const char *root,
                  int number, double end) {
     char name[32], note[256], message[2400];
@@ -110,7 +110,7 @@ static void work(const struct test *test, const struct options *options, const s
     free(folder);
 }
 
-/* Each defect in its unit, in a process of its own. */
+/* Runs each defect in its unit, in a process of its own. */
 static void run_planted(const struct test *test, const struct options *options, const char *root) {
     char *folder = path_of(root, "planted");
     for (const struct planting *planting = test->plantings; planting && planting->name; planting++) {

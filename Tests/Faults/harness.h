@@ -1,4 +1,4 @@
-/* Runs workloads under faults, several at once, and counts. */
+/* Runs workloads under faults, several at once, and counts the results. */
 #ifndef FAULTS_HARNESS_H
 #define FAULTS_HARNESS_H
 
@@ -11,16 +11,16 @@ struct totals {
     long units;
     long passed, failed; /* units: the tests that are counted */
     long taken, all;     /* see `took` */
-    long count[TOTALS];  /* what the test says they are */
+    long count[TOTALS];  /* as named by the test */
 };
 extern struct totals *totals;
 void count(int total, long by);
 
-/* Set when the test runs its long version: all of what is sampled otherwise. */
+/* Set when the test runs its long version, without samples. */
 extern int is_thorough;
-/* Set by --sample: the short run takes some of the calls, of each kind and sort (sample.h). */
+/* Set by --sample: the short run uses some of the calls of each kind and sort (sample.h). */
 extern int is_short;
-/* Notes what a run took of what there is. */
+/* Records how many of all cases a run has tried. */
 void took(long some, long of);
 
 struct options {
@@ -40,10 +40,10 @@ struct unit {
 };
 
 /*
- * The main program of a test: reads the options, makes the units that `wants` wants, runs `run` for each in some process
- * with folders of its own, and prints a line for each, the sums, and last "<number> passed, <number> failed". In the long
- * version the units are run with one seed after another until the time is over.
- * `run` returns 0 when all is well, 1 with a message in `message`; `note` is printed behind the name.
+ * The main program of a test. It reads the options, makes the units for which `wants` returns 1, and runs `run` for each in some process,
+ * with folders of its own. It prints a line for each, the sums, and last "<number> passed, <number> failed". In the long version the units
+ * are run with one seed after another until the time is over. `run` returns 0 if all is well, and 1 with a message in `message`; `note` is
+ * printed after the name.
  */
 struct test {
     const char *title;
@@ -54,7 +54,7 @@ struct test {
     int (*wants)(const struct unit *unit);
     int (*run)(const struct unit *unit, const char *folder, uint64_t seed, char *note, size_t note_size, char *message,
                size_t message_size);
-    /* For --planted: what is broken on purpose in a unit, up to an entry without a name. The unit must fail. */
+    /* For --planted: the defects of units, up to an entry without a name. Each unit must fail. */
     const struct planting *plantings;
 };
 struct planting {

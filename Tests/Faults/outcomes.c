@@ -11,26 +11,26 @@
 
 enum { SECTOR = 512, NOBODY = -1 };
 
-/* A file or folder, whatever its names. */
+/* A file or folder, under any names. */
 struct node {
     int is_folder;
     uint64_t inode;
     const uint8_t *base;
     uint64_t base_size;
-    /* As it is after the cut. */
+    /* Its bytes after the cut. */
     uint8_t *bytes;
     uint64_t size, room;
 };
-/* Where a name is. */
+/* A name in a folder. */
 struct name {
     int folder;
     char text[256];
 };
 struct entry_of {
     struct name name;
-    int node; /* NOBODY: there is nothing of that name */
+    int node; /* NOBODY: no file has the name */
 };
-/* A recorded call, its paths and inodes found. */
+/* A recorded call with its files and names. */
 struct step {
     enum op_kind kind;
     int failed;
@@ -38,7 +38,7 @@ struct step {
     struct name name, to;
     uint64_t offset, size;
     const uint8_t *bytes;
-    /* As the cut has it. */
+    /* The state at the cut. */
     int is_certain, is_void; /* void: no sync makes it certain any more */
     int name_is_certain;     /* of a rename: the new name; `is_certain` is of the old one */
     enum fate fate;
@@ -84,7 +84,7 @@ static void name_node(struct names *names, const struct name *name, int node) {
     names->entries[names->count].name = *name;
     names->entries[names->count++].node = node;
 }
-/* The folder and the last part of a path that is relative to the root, node 0. */
+/* Finds the folder and the last part of a path that is relative to the root, node 0. */
 static struct name found(const struct names *names, const char *path) {
     struct name name = {0, ""};
     const char *slash;
@@ -106,7 +106,7 @@ static int new_node(struct script *script, int is_folder, uint64_t inode) {
     node->inode = inode;
     return script->node_count++;
 }
-/* The newest: a number is used again when its file is gone. */
+/* The newest one, since an inode number is used again when its file is gone. */
 static int node_of(const struct script *script, uint64_t inode) {
     for (int i = script->node_count - 1; i >= 0; i--) if (script->nodes[i].inode == inode) return i;
     return NOBODY;
@@ -189,7 +189,7 @@ static int is_naming(const struct step *step) {
     return step->kind == OP_CREATE || step->kind == OP_MKDIR || step->kind == OP_RENAME || step->kind == OP_LINK || step->kind == OP_UNLINK;
 }
 
-/* What a sync of `node`, or of all (NOBODY), makes certain of the steps before it. */
+/* Makes the steps certain that a sync of `node`, or of everything (NOBODY), covers. */
 static void settle(struct script *script, long before, int node, int is_failure) {
     for (long i = 0; i < before; i++) {
         struct step *step = &script->steps[i];
@@ -239,7 +239,7 @@ void script_set(struct script *script, size_t index, enum fate fate, uint64_t se
 }
 int script_is_write(const struct script *script, size_t index) { return script->steps[script->uncertain[index]].kind == OP_WRITE; }
 
-/* ---- What is there ---- */
+/* ---- The contents of the disk ---- */
 
 static void resize(struct node *node, uint64_t size) {
     if (size > node->room) {
@@ -264,7 +264,7 @@ static void apply_write(struct node *node, const struct step *step, enum fate fa
             }
             at = next;
         }
-        /* The length may be that of all, or as far as a sector came. */
+        /* The length may be that of the whole write, or reach only to the last sector. */
         if (random_next(&state) & 1 && end > reached && end > node->size) resize(node, end);
         return;
     }
@@ -294,7 +294,7 @@ static struct names apply(struct script *script) {
         case OP_UNLINK: if (fate != FATE_NONE) name_node(&names, &step->name, NOBODY); break;
         case OP_RENAME:
         case OP_LINK: {
-            /* Once either folder is certain it happened; with only the new one certain, or by fate, the old name may be there still. */
+            /* If either folder is certain, the rename happened. If only the new one is, or by fate, the old name may exist too. */
             int happened = step->is_certain || step->name_is_certain || step->fate != FATE_NONE;
             int both = !step->is_certain && (step->kind == OP_LINK || (step->name.folder != step->to.folder && step->fate != FATE_ALL));
             if (happened && !both) name_node(&names, &step->name, NOBODY);
@@ -339,7 +339,7 @@ static uint64_t folded(uint64_t hash, const void *bytes, uint64_t size) {
     return random_next(&state);
 }
 static uint64_t folder_digest(struct script *script, const struct names *names, int folder) {
-    /* A sum, so that the order of names does not count. */
+    /* A sum, so that the order of names does not matter. */
     uint64_t sum = 1;
     for (size_t i = 0; i < names->count; i++) {
         const struct entry_of *entry = &names->entries[i];

@@ -8,7 +8,7 @@
 
 #include "files.h"
 
-/* What is alike: how often it was seen, and where last. */
+/* Calls that are alike: how many there were, and the number of the last. */
 struct alike { unsigned kind; uint32_t sort; uint64_t seen; long last; };
 
 struct sample sample_make(uint64_t every, uint64_t seed) {

@@ -20,14 +20,14 @@
 
 struct faults *faults;
 
-/* Descriptors and directory streams of watched files. Of this process. */
+/* The descriptors and directory streams of watched files in this process. */
 enum { DESCRIPTORS = 65536, STREAMS = 64 };
 static unsigned char watched[DESCRIPTORS];
-/* A sync of the file failed by another descriptor: Linux tells each that was open then, once. */
+/* Descriptors of a file whose sync failed through another descriptor. Linux reports the error once to each that was open then. */
 static unsigned char owes_error[DESCRIPTORS];
 static DIR *streams[STREAMS];
 
-/* The next function of that name: the C library's. */
+/* The next function of that name, which is the C library's. */
 static void *next(const char *name) {
     void *function = dlsym(RTLD_NEXT, name);
     if (!function) {
@@ -86,7 +86,7 @@ void faults_watch(const char *root) {
     faults->fired_path[0] = 0;
     faults->overflow = 0;
     faults->op_count = 0;
-    faults->byte_count = 1; /* 0 is no place */
+    faults->byte_count = 1; /* 0 means no place */
     faults->recording = 0;
     faults->tracing = 0;
     faults->trace_count = 0;
@@ -133,13 +133,13 @@ static int is_watched(const char *path) { return faults && faults->on && relativ
 static int is_watched_descriptor(int fd) { return faults && faults->on && fd >= 0 && fd < DESCRIPTORS && watched[fd]; }
 
 static void die(void) {
-    /* The others' calls go on. */
+    /* Calls of other processes continue. */
     pthread_mutex_unlock(&faults->lock);
     kill(getpid(), SIGKILL);
     for (;;) pause();
 }
 
-/* Where a call goes: relative to the root, unless it is elsewhere. */
+/* The path of a call's file: relative to the root, or absolute if it is elsewhere. */
 static void name_of(const char *path, int fd, char *name, size_t size) {
     char link[64], target[512];
     ssize_t length;
@@ -161,7 +161,7 @@ static void trace(unsigned kind, const char *path, int fd, size_t size) {
     traced = &faults->trace[faults->trace_count - 1];
     name_of(path, fd, name, sizeof name);
     for (const char *c = name; *c; c++) {
-        /* Numbers and ids. */
+        /* Digits and ids do not count. */
         if ((*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'f') || (*c >= 'A' && *c <= 'F') || *c == '-') continue;
         sort = (sort ^ (uint32_t)*c) * 16777619u;
     }
@@ -206,14 +206,14 @@ static void end(struct call call) {
     errno = kept;
 }
 
-/* What a failing call returns. */
+/* The result of a failing call. */
 static int failed(struct call call) {
     end(call);
     errno = faults->error;
     return -1;
 }
 
-/* How much of a read or write is done. */
+/* The part of a read or write that is done. */
 static size_t part_of(struct call call, size_t size) {
     if (call.is_short) return faults->part > 0 ? ((size_t)faults->part < size ? (size_t)faults->part : size) : (size + 1) / 2;
     if (!call.dies_within) return size;
@@ -298,7 +298,7 @@ static void record_sync(struct call call, enum op_kind kind, int fd, int is_fail
 
 /* ---- The calls ---- */
 
-/* The path of a name in an open directory: what is watched is told by paths. "." is the directory itself. */
+/* The path of a name in an open directory, since watched files are recognised by their paths. "." is the directory itself. */
 struct place { char path[4096]; };
 static const char *path_of(int directory, const char *name, struct place *place) {
     char link[64];
@@ -381,7 +381,7 @@ int close(int fd) {
     int result;
     if (fd >= 0 && fd < DESCRIPTORS) watched[fd] = owes_error[fd] = 0;
     result = real(fd);
-    if (call.fails) return failed(call); /* it is closed all the same */
+    if (call.fails) return failed(call); /* it is closed nevertheless */
     end(call);
     return result;
 }
@@ -415,7 +415,7 @@ ssize_t write(int fd, const void *bytes, size_t size) {
     end(call);
     return result;
 }
-/* Piece by piece: each piece a call of its own. */
+/* Each piece is a call of its own. */
 ssize_t pwritev(int fd, const struct iovec *pieces, int count, off_t offset) {
     ssize_t done = 0;
     for (int i = 0; i < count; i++) {
@@ -464,12 +464,12 @@ ssize_t read(int fd, void *bytes, size_t size) {
     return result;
 }
 
-/* Not done in truth: a killed process does not need it, and a power cut is played from the recording. */
+/* The real sync is omitted: a killed process does not need it, and a power cut is computed from the recording. */
 static void tell_others(int fd) {
     uint64_t inode = inode_of(fd);
     for (int other = 0; other < DESCRIPTORS; other++) if (watched[other] && other != fd && inode_of(other) == inode) owes_error[other] = 1;
 }
-/* A sync of everything failed, and with it what had been written to this file: the next sync of the file says so. */
+/* A sync of the whole file system failed after writes to this file. The next sync of the file reports it. */
 static int owes_error_of_all(int fd) {
     uint64_t inode;
     int is_written = 0, owes = 0;
@@ -505,7 +505,7 @@ static int synced(int fd, enum op_kind kind) {
 int fsync(int fd) { return synced(fd, OP_SYNC); }
 int fdatasync(int fd) { return synced(fd, OP_SYNC); }
 int syncfs(int fd) { return synced(fd, OP_SYNC_ALL); }
-/* It promises nothing after a power cut, so nothing is recorded. */
+/* It promises nothing for a power cut, so it is not recorded. */
 int sync_file_range(int fd, off64_t offset, off64_t size, unsigned flags) {
     struct call call = begin(is_watched_descriptor(fd), CALL_SYNC, NULL, fd, 0);
     (void)offset, (void)size, (void)flags;
@@ -611,7 +611,7 @@ int flock(int fd, int operation) {
     return result;
 }
 static int controlled(int fd, int command, void *argument, int (*real)(int, int, ...)) {
-    /* To let go of a lock is nothing that fails. */
+    /* Releasing a lock does not fail. */
     int is_lock = (command == F_SETLK || command == F_SETLKW) && ((struct flock *)argument)->l_type != F_UNLCK;
     struct call call = begin(is_lock && is_watched_descriptor(fd), CALL_LOCK, NULL, fd, 0);
     int result;

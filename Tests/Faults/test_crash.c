@@ -1,9 +1,9 @@
 /*
- * A process killed at every call that changes something.
+ * A process is killed at every call that changes something.
  *
- * Each workload is run again and again in a child. The first time it is killed before its first changing call, then before
- * its second, and so on until it comes to its end; and at each call within a write, at four places of it, and after the call. What
- * it leaves is looked at by another process. Whatever the killed one had acknowledged must be there, at either durability.
+ * Each workload is run again and again in a child. The first time it is killed before its first changing call, then before its second, and
+ * so on until it completes. It is also killed after each call, and at four places within each write. Another process checks the store
+ * afterwards. Everything that the killed process had acknowledged must exist, at either durability.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -20,13 +20,13 @@
 
 enum { KILLS, ACKNOWLEDGED, CHECKS };
 
-/* In the short run, of calls that are alike. */
+/* The short run uses one in EVERY of the calls that are alike. */
 enum { EVERY = 40 };
 
 struct trial {
     const struct unit *unit;
     struct work work;
-    char *base; /* what was prepared */
+    char *base; /* the prepared folder */
     struct book *prepared;
 };
 
@@ -39,7 +39,7 @@ static void run(void *payload) {
     trial->unit->workload->run(&trial->work);
 }
 
-/* Runs the workload until it is killed; 1 when it was, 0 when it came to its end. Below 0: neither. */
+/* Runs the workload until it is killed. Returns 1 if it was, 0 if it completed, and a negative number otherwise. */
 static int run_until_killed(struct trial *trial, enum fault_action action, unsigned kinds, long at, int part) {
     int status;
     remove_tree(trial->work.root);
@@ -56,7 +56,7 @@ static int run_until_killed(struct trial *trial, enum fault_action action, unsig
     return -1;
 }
 
-/* The workload once more, whole: its calls are traced. */
+/* Runs the whole workload once more and traces its calls. */
 static struct sample trace(struct trial *trial, unsigned kinds, uint64_t every, uint64_t seed) {
     remove_tree(trial->work.root);
     copy_tree(trial->base, trial->work.root);
@@ -69,16 +69,17 @@ static struct sample trace(struct trial *trial, unsigned kinds, uint64_t every, 
     return sample_make(every, seed);
 }
 
-/* Where a call is killed: before it, after it, and for a write at places within. */
+/* When the process is killed: before a call, after it, or at a place within a write. */
 enum { BEFORE = -1, AFTER = WRITE_PARTS };
 
-/* In the run that takes all. `is_long`: pages of a database are many, and a long history takes its time. */
+/* Whether a kill is in the run without samples. `is_long`: a database has many pages, and a long history takes time to check. */
 static int is_in_whole_run(unsigned kind, long at, int part, int is_long, uint64_t seed) {
     if (part == BEFORE) return 1;
     if (part == AFTER ? kind == CALL_LOCK : kind != CALL_WRITE) return 0;
     return is_thorough || !is_long || part == (at + (long)seed) % (WRITE_PARTS + 1);
 }
-/* In the short run: of each write one place within; else before or after. `turn`: which call it is of those that are taken. */
+/* Whether a kill is in the short run: one place within each write; for others before or after. `turn`: the number of the call among
+ * those of the sample. */
 static int is_in_short_run(unsigned kind, int part, long turn) {
     if (kind == CALL_WRITE) return part == turn % WRITE_PARTS || (part == AFTER && turn % 8 == 0);
     return part == (turn % 2 && kind != CALL_LOCK ? AFTER : BEFORE);
@@ -110,7 +111,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     if (run_in_child(prepare, &trial, 300) != 0) book_fail("cannot prepare");
     memcpy(prepared, book, book_size(book));
     trial.work.root = root;
-    /* To look through a long history takes its time. */
+    /* A long history takes time to check. */
     int is_long = unit->storage == LLVS_STORAGE_SQLITE || prepared->count > 500;
     long step = !is_thorough && unit->storage == LLVS_STORAGE_SQLITE && prepared->count > 500 ? 7 : 1;
     struct sample sample = trace(&trial, kinds, is_short ? EVERY : 1, seed);
@@ -134,7 +135,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         }
         turn += sample.is_taken[at];
     }
-    /* Killed nowhere it comes to its end. */
+    /* Without a kill it completes. */
     if (!book->failure[0]) how = "behind";
     if (!book->failure[0] && run_until_killed(&trial, FAULT_KILL_BEFORE, kinds, sample.count + 1, 0) == 0) look(&trial);
     if (!touched && !book->failure[0]) book_fail("the workload never touched %s", unit->workload->must_touch);
@@ -150,7 +151,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     return book->failure[0] != 0;
 }
 
-/* A database does much the same at `normal`. */
+/* At `normal` a database does much the same. */
 static int wants(const struct unit *unit) {
     return is_thorough || unit->storage == LLVS_STORAGE_FILE || unit->durability == LLVS_DURABILITY_FULL ||
            strcmp(unit->workload->name, "commit") == 0;

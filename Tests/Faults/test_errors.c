@@ -1,10 +1,10 @@
 /*
  * System calls fail.
  *
- * Each workload is run again and again, with one call after another failing: once, or from then on. Whatever comes of it is
- * an error that says something, or nothing; what it refused is not there; and as soon as the cause is gone the same handle
- * does what it refused (client.h). Afterwards another process finds everything that was acknowledged. A call that was
- * interrupted, or did a part of its work, is not even an error.
+ * Each workload is run again and again, and one call after another fails: once, or from then on. The result is an error with a message, or
+ * no error. Refused versions do not exist, and as soon as the cause is gone the same handle does what it refused (client.h). Afterwards
+ * another process finds everything that was acknowledged. A call that was interrupted, or that did a part of its work, causes no error at
+ * all.
  */
 #include <errno.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ struct kind {
     int error;
     long times;
     int part;
-    int is_harmless; /* to us; SQLite gives up on some */
+    int is_harmless; /* for the library; SQLite gives up at some */
 };
 static const struct kind kinds[] = {
     {"the disk is full", FAULT_FAIL, CALL_CREATE | CALL_MKDIR | CALL_RENAME | CALL_WRITE | CALL_TRUNCATE | CALL_SYNC, ENOSPC, 1, 0, 0},
@@ -62,7 +62,7 @@ static void run(void *payload) {
     trial->unit->workload->run(&trial->work);
 }
 
-/* Runs it with the fault at one call; how often it happened. */
+/* Runs it with the fault at one call. Returns how often the fault happened. */
 static long run_with(struct trial *trial, const struct kind *kind, long at) {
     int status;
     remove_tree(trial->work.root);
@@ -98,7 +98,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     struct check check = {&trial.work, -1, 1};
     char *root = path_of(folder, "run");
     uint64_t random = seed;
-    /* Other calls in each unit. */
+    /* A different choice of calls for each unit. */
     for (const char *c = unit->name; *c; c++) random = random * 31 + (uint64_t)*c;
     long counts[CALL_KINDS], tried = 0, all = 0;
     if (!prepared) prepared = book_make();
@@ -118,18 +118,18 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         long calls = 0, step, most = is_thorough ? LONG_MAX : prepared->count > 500 ? 3 : unit->workload->has_large_values ? 6 : 8;
         for (int i = 0; i < CALL_KINDS; i++) if (kind->calls >> i & 1) calls += counts[i];
         if (calls == 0) continue;
-        /* Not more than so many, here and there. */
+        /* At most so many, spread over all calls. */
         step = calls > most ? calls / most : 1;
         all += kind->action == FAULT_SHORT && kind->times > 1 ? 1 : (calls + step - 1) / step;
         if (is_short) {
-            /* A long history takes its time: there the kinds take turns between the workloads that have one. */
+            /* A long history takes time, so the workloads with one share the kinds among them. */
             int is_long = prepared->count > 500;
             if (is_long && (k + (unit->storage == LLVS_STORAGE_FILE) + (unit->workload->name[0] == 'o')) % 2) continue;
             most = is_long || kind->is_harmless || prepared->count > 60 ? 1 : 2;
             step = calls > most ? (calls + most - 1) / most : 1;
         }
         for (long at = 1 + (long)random_below(&random, (uint64_t)step); at <= calls && !book->failure[0]; at += step) {
-            /* A fault may make for fewer calls, or for other ones. */
+            /* A fault may lead to fewer calls, or to other ones. */
             if (run_with(&trial, kind, at) > 0) count(FAULTS, 1);
             add_up();
             tried++;
@@ -137,7 +137,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
             if (book->failure[0])
                 snprintf(message, message_size, "%s, %s from call %ld of %ld (%s of %s): %s", kind->name, kind->times == 1 ? "once" : "on",
                          at, calls, call_name(faults->fired_kind), faults->fired_path, book->failure);
-            /* All the time, from the first call on: once is enough. */
+            /* If all calls from the first on are affected, one run suffices. */
             if (kind->action == FAULT_SHORT && kind->times > 1) break;
         }
     }

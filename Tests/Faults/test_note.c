@@ -1,9 +1,9 @@
 /*
- * Where a coordinator is, after its process was killed, or its note was damaged.
+ * The current version of a coordinator, after its process was killed or its note was damaged.
  *
- * A coordinator saves numbers, one after another, and moves back in time in between. Its process is killed at every call that changes
- * something, before, within and after it, and by others at any moment. At the next opening the current version is the one acknowledged
- * last, or the one that was being made current. Then the two slots of the note are cut off, mixed and overwritten.
+ * A coordinator saves numbers, one after another, and moves back in time in between. Its process is killed before, within and after every
+ * call that changes something, and from outside at any moment. At the next opening the current version is the one acknowledged last, or the
+ * one that was being made current. Then the two slots of the note are truncated, mixed and overwritten.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -24,16 +24,16 @@
 #include "sample.h"
 #include "shim.h"
 
-/* Every STEPS_BACKth step moves back to the first version, where the number is 0; all others save the number of the step. */
+/* Every STEPS_BACKth step moves back to the first version, whose number is 0. All others save the number of the step. */
 enum { PREPARED = 3, STEPS = 7, STEPS_BACK = 4, SLOT_SIZE = 60, SLOT_DISTANCE = 512 };
 
-/* In the short run one in EVERY of the calls that are alike, and fewer of what is random. */
+/* The short run uses one in EVERY of the calls that are alike, and fewer random moments. */
 enum { EVERY = 4, MOMENTS = 25, SHORT_MOMENTS = 5 };
 static int is_short;
 static uint64_t first_seed = 1;
 static const char *program;
 static long taken, all;
-/* What a broken coordinator would do. Planted, each of these must be noticed. */
+/* Faults of a broken coordinator. Each must be noticed when it is planted. */
 static const enum plant plants_of_it[] = {ACKNOWLEDGES_EARLY, LOSES_THE_LAST};
 
 struct shared {
@@ -99,7 +99,7 @@ static int save(llvs_coordinator *coordinator, long number, llvs_version_id *ver
     return works(llvs_coordinator_save(coordinator, &change, 1, sizeof change, NULL, version, NULL, NULL, &error), error);
 }
 
-/* The number at the current version; -1 when there is none. */
+/* The number at the current version; -1 if there is none. */
 static long number_of(llvs_coordinator *coordinator) {
     llvs_buffer data;
     llvs_error *error;
@@ -140,7 +140,7 @@ static void work(void *payload) {
     if (coordinator) close_it(coordinator);
 }
 
-/* Looks where the coordinator is, and whether it goes on from there. */
+/* Checks where the coordinator is, and that it continues from there. */
 static void look(void *payload) {
     long first = ((long *)payload)[0], second = ((long *)payload)[1];
     llvs_version_id missing;
@@ -153,10 +153,10 @@ static void look(void *payload) {
     if (works(llvs_coordinator_missing_version(coordinator, &missing, &error), error) && missing.size)
         fail("a version is missing: %ld %ld", first, second);
     if (save(coordinator, 1000, NULL) && number_of(coordinator) != 1000)
-        fail("it does not go on from %ld, but is at %ld", number, number_of(coordinator));
+        fail("a save after %ld was not current: %ld is", number, number_of(coordinator));
     close_it(coordinator);
     if (!(coordinator = open_it())) return;
-    if (number_of(coordinator) != 1000) fail("after %ld it went on, and is at %ld when it is opened again", number, number_of(coordinator));
+    if (number_of(coordinator) != 1000) fail("a save after %ld was current, and after reopening %ld is", number, number_of(coordinator));
     close_it(coordinator);
 }
 
@@ -189,7 +189,7 @@ static void begin(const char *base, const struct shared *prepared) {
     *shared = *prepared;
 }
 
-/* 1 when the process was killed, 0 when it came to its end. */
+/* 1 if the process was killed, 0 if it completed. */
 static int was_killed(int status) {
     if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return 1;
     if (status != 0) fail("the workload ended with %ld%ld", status, 0);
@@ -206,7 +206,7 @@ static void kill_at_every_call(const char *base, const struct shared *prepared, 
     faults_stop();
     if (status != 0) broken("the workload ended with %d", status);
     struct sample sample = sample_make(is_short ? EVERY : 1, seed);
-    /* Behind the last call it comes to its end. */
+    /* Beyond the last call it completes. */
     for (long at = 1; at <= sample.count + 1; at++) {
         int is_taken = !is_short || at > sample.count || sample.is_taken[at];
         turn += is_taken;
@@ -242,7 +242,7 @@ static void kill_at_every_call(const char *base, const struct shared *prepared, 
 
 static void kill_at_any_moment(const char *base, const struct shared *prepared, uint64_t *random) {
     long last = 1000000;
-    /* Nothing is watched: whoever is killed there may hold the lock of the watch. */
+    /* No file is watched, since a process that is killed there may hold the lock of the watch. */
     faults_watch("/none");
     int moments = is_short ? SHORT_MOMENTS : MOMENTS;
     for (int i = 0; i < moments; i++) {
@@ -269,7 +269,7 @@ static void kill_at_any_moment(const char *base, const struct shared *prepared, 
     printf("ok      %s: killed at %d moments\n", place->name, moments);
 }
 
-/* The note after `PREPARED` saves, with bytes of it replaced; where the coordinator is then. */
+/* Replaces bytes of the note after `PREPARED` saves, and checks where the coordinator is. */
 static int with_note(const char *base, const struct shared *prepared, const uint8_t *bytes, uint64_t size, long a, long b,
                      const char *doing, long at) {
     char *path;
@@ -292,10 +292,10 @@ static void damage(const char *base, const struct shared *prepared) {
     struct entry *note = note_in(&tree);
     uint8_t *whole = note->bytes, bytes[SLOT_DISTANCE + SLOT_SIZE];
     if (note->size != sizeof bytes) broken("the note has %ld bytes", (long)note->size);
-    /* The slot with the higher number, in its bytes 8 to 15, is the newer one: it says PREPARED, and the other one less. */
+    /* The slot with the higher number, in its bytes 8 to 15, is the newer one: it says PREPARED, and the other one a smaller number. */
     int newer = whole[8] > whole[SLOT_DISTANCE + 8] ? 0 : SLOT_DISTANCE, older = SLOT_DISTANCE - newer;
     int told = 0;
-    /* A slot is 24 bytes and the id. Torn: the writing of the newer one was cut off, over what lay there, zeros say. */
+    /* A slot is 24 bytes and the id. Torn: writing the newer one stopped halfway, over zeros. */
     for (int size = 0; size < SLOT_SIZE && !told; size += 4) {
         memcpy(bytes, whole, sizeof bytes);
         memset(bytes + newer + size, 0, (size_t)(SLOT_SIZE - size));
@@ -309,10 +309,10 @@ static void damage(const char *base, const struct shared *prepared) {
         bytes[older + at] ^= 0x41;
         told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "the older slot damaged", at);
         bytes[newer + at] ^= 0x41;
-        /* Nothing is known: it goes on at the newest head. */
+        /* Nothing is known, so it begins at the newest head. */
         told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "both slots damaged", at);
     }
-    /* The newer slot over the older one, which then bears a number that only the other may; and the file cut short, and gone. */
+    /* The newer slot over the older one, which then has a number that only the other may have. Then the file truncated, and removed. */
     memcpy(bytes, whole, sizeof bytes);
     memcpy(bytes + older, whole + newer, SLOT_SIZE);
     told = told || with_note(base, prepared, bytes, sizeof bytes, PREPARED, PREPARED, "one slot twice", 0);

@@ -1,13 +1,13 @@
 /*
  * The power is cut.
  *
- * Each workload is run once and recorded. Then the disks are made that a power cut at some moment could have left
- * (outcomes.h), and a process looks at each. At `full` all must be there that had been acknowledged by that moment; at
- * `normal` whatever is there must be whole. Further, with what had been asked for and not acknowledged, work must go on.
+ * Each workload is run once and recorded. Then the disks are made that a power cut at some moment could have left (outcomes.h), and a
+ * process checks each. At `full`, everything that had been acknowledged by that moment must exist; at `normal`, everything that exists must
+ * be whole. Versions that were requested and not acknowledged can be made again.
  *
- * The same with one sync after another failing during the workload, and with the process killed at one call after another
- * and another process acknowledging a version before the cut. And with a disk that lies about syncs: then versions
- * must be missed, or the test would notice nothing.
+ * The same with one sync after another failing during the workload; with the process killed at one call after another, and another process
+ * acknowledging a version before the cut; and with a disk that lies about syncs. In the last case versions must be missing, or the test
+ * would notice nothing.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
-/* In the short run: one in so many. */
+/* The short run uses one in so many. */
 enum { CUTS_EVERY = 6, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
 
 struct trial {
@@ -30,11 +30,11 @@ struct trial {
     char *base, *recorded, *disk;
     struct book *prepared, *after; /* the book as the recorded workload left it */
     uint64_t random;
-    /* Outcomes looked at so far, by digest. */
+    /* The outcomes checked so far, by digest. */
     uint64_t *seen;
     size_t seen_count, seen_room;
-    long syncs;   /* of the workload, when none fails */
-    long calls;   /* that were recorded then */
+    long syncs;   /* of the workload without a failure */
+    long calls;   /* recorded during that run */
     long moments; /* of the last recording */
     char what[160];
 };
@@ -49,7 +49,7 @@ static void run(void *payload) {
     struct trial *trial = payload;
     trial->unit->workload->run(&trial->work);
 }
-/* Another process, after the first one was killed. */
+/* The work of another process, after the first one was killed. */
 static void survive(void *payload) {
     struct trial *trial = payload;
     struct client client = client_open(&trial->work, "store", LLVS_DURABILITY_FULL);
@@ -58,7 +58,7 @@ static void survive(void *payload) {
     client_close(&client);
 }
 
-/* The folder as it was prepared, with nothing recorded yet. */
+/* Begins a recording with the folder as it was prepared. */
 static struct tree begin(struct trial *trial) {
     remove_tree(trial->recorded);
     copy_tree(trial->base, trial->recorded);
@@ -66,11 +66,11 @@ static struct tree begin(struct trial *trial) {
     trial->work.root = trial->recorded;
     faults_watch(trial->recorded);
     faults->recording = 1;
-    /* With the inodes that the files have now. */
+    /* With the present inodes of the files. */
     return read_tree(trial->recorded);
 }
 
-/* ---- Looking at outcomes ---- */
+/* ---- Checking outcomes ---- */
 
 static int is_new(struct trial *trial, uint64_t digest) {
     for (size_t i = 0; i < trial->seen_count; i++) if (trial->seen[i] == digest) return 0;
@@ -83,7 +83,7 @@ static int is_new(struct trial *trial, uint64_t digest) {
     return 1;
 }
 
-/* Looks at the outcome that was set, unless a later cut led to the same; 1 when all is not well. */
+/* Checks the outcome that was set, unless a later cut led to the same one. Returns 1 if something is wrong. */
 static int look(struct trial *trial, struct script *script, long cut) {
     struct work work = trial->work;
     struct check check = {&work, cut, 0};
@@ -103,7 +103,7 @@ struct plan {
     struct script *script;
     long cut;
     int lies;
-    long budget; /* outcomes still to be looked at */
+    long budget; /* outcomes that may still be checked */
     size_t uncertain;
 };
 
@@ -111,7 +111,7 @@ static int tried(struct plan *plan) {
     plan->budget--;
     return look(plan->trial, plan->script, plan->cut);
 }
-/* All of the uncertain calls get a fate again. */
+/* Clears the fates of all uncertain calls. */
 static void reset(struct plan *plan) { plan->uncertain = script_cut(plan->script, plan->cut, plan->lies); }
 static void first(struct plan *plan, size_t how_many) {
     reset(plan);
@@ -119,7 +119,7 @@ static void first(struct plan *plan, size_t how_many) {
 }
 static int chance(struct plan *plan, size_t wanted, size_t of) { return of <= wanted || random_below(&plan->trial->random, of) < wanted; }
 
-/* What a cut can leave, as much as the budget allows. 1 when one of them is not well. */
+/* Checks the possible outcomes of a cut, as many as the budget allows. Returns 1 if one of them is wrong. */
 static int look_at_cut(struct plan *plan) {
     uint64_t *random = &plan->trial->random;
     size_t n, most = is_thorough ? 40 : is_short ? 4 : 10;
@@ -128,10 +128,10 @@ static int look_at_cut(struct plan *plan) {
     if (tried(plan)) return 1;
     first(plan, n);
     if (tried(plan)) return 1;
-    /* All as lengths without contents. */
+    /* All writes as lengths without contents. */
     for (size_t i = 0; i < n; i++) if (script_is_write(plan->script, i)) script_set(plan->script, i, FATE_LENGTH, 0);
     if (tried(plan)) return 1;
-    /* Every subset of few. */
+    /* Every subset, if there are few calls. */
     if (n <= 5) for (size_t set = 1; set + 1 < (size_t)1 << n && plan->budget > 0; set++) {
         reset(plan);
         for (size_t i = 0; i < n; i++) script_set(plan->script, i, set >> i & 1 ? FATE_ALL : FATE_NONE, 0);
@@ -139,7 +139,7 @@ static int look_at_cut(struct plan *plan) {
     }
     for (size_t i = 0; i < n && plan->budget > 0; i++) {
         if (!chance(plan, most, n)) continue;
-        /* The last ones missing, and the one before them torn. */
+        /* The last calls missing, and the one before them torn. */
         if (n > 5) {
             first(plan, i);
             if (tried(plan)) return 1;
@@ -152,7 +152,7 @@ static int look_at_cut(struct plan *plan) {
             if (tried(plan)) return 1;
         }
         if (n <= 5) continue;
-        /* One missing, one alone. */
+        /* All but one call, and only one. */
         first(plan, n);
         script_set(plan->script, i, FATE_NONE, 0);
         if (tried(plan)) return 1;
@@ -176,7 +176,7 @@ static int look_at_cut(struct plan *plan) {
     return 0;
 }
 
-/* A cut tells something new before a sync, when a version has just been acknowledged, and at the end. */
+/* A cut reveals something new before a sync, just after a version was acknowledged, and at the end. */
 static int is_telling(const struct trial *trial, long cut) {
     if (cut == faults->op_count) return 1;
     if (faults->ops[cut].kind == OP_SYNC || faults->ops[cut].kind == OP_SYNC_ALL) return 1;
@@ -184,11 +184,11 @@ static int is_telling(const struct trial *trial, long cut) {
     return 0;
 }
 
-/* The cuts from `earliest` on, the last first: what must be there only grows. 1 when an outcome is not well. */
+/* Checks the cuts from `earliest` on, the last one first, since what must exist only grows. Returns 1 if an outcome is wrong. */
 static int look_at_recording(struct trial *trial, const struct tree *base, long earliest, long budget, int lies) {
     struct plan plan = {trial, script_make(base), 0, lies, 0, 0};
     long cuts = 0, left = 0, all = 0, met = 0;
-    /* In the short run the last cut, and one in so many of the others. A lie is looked for everywhere. */
+    /* The short run uses the last cut, and one in so many of the others. A lying disk is checked at every cut. */
     long every = is_short && !lies ? CUTS_EVERY * (1 + (trial->prepared->count > 500)) : 1;
     long phase = (long)random_below(&trial->random, (uint64_t)every);
     int is_bad = 0;
@@ -235,7 +235,7 @@ static int plain(struct trial *trial, long budget) {
     return is_bad;
 }
 
-/* What must be missed. */
+/* On a lying disk versions must be missing. */
 static int on_a_lying_disk(struct trial *trial, int lies, long budget) {
     struct tree base = begin(trial);
     int is_noticed = runs_whole(trial) && look_at_recording(trial, &base, 0, budget, lies);
@@ -249,7 +249,7 @@ static int with_failed_syncs(struct trial *trial, long budget) {
     for (long at = 1;; at++) {
         struct tree base;
         int is_bad;
-        /* Each sync has the moments of a recording, as many as another. */
+        /* Each failed sync has about as many moments as the recording. */
         if (is_short && at > 1 && at % SYNCS_EVERY != 0) {
             if (at > trial->syncs) break;
             took(0, trial->moments);
@@ -278,10 +278,10 @@ static int with_failed_syncs(struct trial *trial, long budget) {
 }
 
 static int after_a_kill(struct trial *trial, long budget) {
-    /* Calls of a database are many, and much the same. */
+    /* A database makes many calls, which are much alike. */
     long step = trial->unit->storage == LLVS_STORAGE_FILE ? 1 : is_thorough ? 5 : 11;
     if (is_short) step *= KILLS_EVERY;
-    /* One at least. */
+    /* At least one. */
     for (long at = 1 + (long)random_below(&trial->random, (uint64_t)(step < trial->calls ? step : trial->calls));; at += step) {
         struct tree base = begin(trial);
         int status, is_bad = 0;
@@ -299,7 +299,7 @@ static int after_a_kill(struct trial *trial, long budget) {
         if (run_in_child(survive, trial, 300) != 0) book_fail("the other process did not end well");
         faults->recording = 0;
         is_bad = book->failure[0] || look_at_recording(trial, &base, killed_at, budget, 0);
-        /* About as many at the kills that are left out. */
+        /* The kills that are left out have about as many. */
         if (is_short) took(0, (KILLS_EVERY - 1) * trial->moments);
         free_tree(&base);
         if (is_bad) return 1;
@@ -333,7 +333,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
     trial.work.root = trial.base;
     if (run_in_child(prepare, &trial, 300) != 0) book_fail("cannot prepare");
     memcpy(prepared, book, book_size(book));
-    /* To look through a long history, or at large values, takes its time. */
+    /* A long history, or large values, take time to check. */
     int is_slow = prepared->count > 500 || unit->workload->has_large_values;
     long budget = is_thorough ? 1500 : is_slow ? 60 : 160;
     long lying = budget;

@@ -1,10 +1,10 @@
 /*
- * The database of a projection, after the process that updated it was killed, or the system failed it.
+ * The database of a projection, after the process that updated it was killed, or a system call failed.
  *
- * A store has versions, in each of which all values say one number. A process brings a projection from version to version, at first by one
- * definition and then by another, and back. It is killed at every call that changes something in the folder of the database, before, within
- * and after it, and each of these calls is failed. Then SQLite is asked: all rows are those of the version that is noted, which is the one
- * acknowledged last or the one that was asked for, and the next update goes on from there.
+ * A store has versions, in each of which all values contain one number. A process updates a projection from version to version, with one
+ * definition, then with another, and back. It is killed before, within and after every call that changes something in the folder of the
+ * database, and each of these calls fails once. Then the database is queried: all rows are those of the recorded version, which is the one
+ * acknowledged last or the one requested. The next update continues from there.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,13 +26,13 @@
 
 enum { VERSIONS = 5, VALUES = 60, STEPS = 9 };
 
-/* In the short run one in EVERY of the calls that are alike. */
+/* The short run uses one in EVERY of the calls that are alike. */
 enum { EVERY = 25 };
 static int is_short;
 static uint64_t seed = 1;
 static const char *program;
 static long taken, all;
-/* What a broken projection would do. Planted, each of these must be noticed. */
+/* Faults of a broken projection. Each must be noticed when it is planted. */
 static const enum plant plants_of_it[] = {ACKNOWLEDGES_EARLY, LOSES_THE_LAST};
 
 static const char *definitions[2] = {
@@ -41,7 +41,7 @@ static const char *definitions[2] = {
     "{\"name\":\"w\",\"pointer\":\"/w\",\"type\":\"text\"}],\"indexes\":[[\"n\"]],"
     "\"search\":{\"name\":\"found\",\"columns\":[\"w\"]}}}}",
 };
-/* Which version each step goes to, and by which definition. */
+/* The version and the definition of each step. */
 static const struct { int version, definition; } steps[STEPS] = {
     {0, 0}, {0, 0}, {1, 0}, {2, 0}, {2, 1}, {3, 1}, {1, 1}, {4, 0}, {3, 0},
 };
@@ -101,7 +101,7 @@ static void prepare(void *payload) {
     llvs_store_free(store);
 }
 
-/* Goes on behind what was acknowledged. Where `payload` is 1, failures are what is tested: the next step is tried all the same. */
+/* Continues after the last acknowledged step. If `payload` is 1, failures are expected, and the process stops at the first. */
 static void work(void *payload) {
     int may_fail = *(int *)payload;
     llvs_projection *projection = NULL;
@@ -122,7 +122,7 @@ static void work(void *payload) {
         if (status == LLVS_OK) shared->acknowledged = step;
         else if (!may_fail) works(status, error);
         else {
-            /* It is left where it was asked to go, or where it was. */
+            /* The database is at the requested version, or where it was. */
             llvs_error_free(error);
             break;
         }
@@ -143,7 +143,7 @@ static long number(sqlite3 *database, const char *sql) {
     return found;
 }
 
-/* Which step the database is at; -1: at none. */
+/* The step of which the database has the version; -1: none. */
 static int where(const char *version, int definition) {
     for (int i = 0; i < 2; i++) {
         int step = i ? shared->asked : shared->acknowledged;
@@ -183,7 +183,7 @@ static void look_at_database(void) {
         if (number(database, text) != 1) fail("the rows are not those of the version %ld at step %ld", n, step);
         if (steps[step].definition == 1) {
             snprintf(text, sizeof text, "SELECT count(*) FROM found WHERE found MATCH 'word%d'", n);
-            if (number(database, text) != VALUES) fail("what is searched is not of version %ld at step %ld", n, step);
+            if (number(database, text) != VALUES) fail("the full-text table is not of version %ld at step %ld", n, step);
             if (sqlite3_exec(database, "BEGIN; INSERT INTO found(found) VALUES ('integrity-check'); ROLLBACK", NULL, NULL, NULL))
                 fail("FTS5 says that its table is wrong: %ld %ld", n, step);
         }
@@ -193,14 +193,14 @@ static void look_at_database(void) {
     sqlite3_close(database);
 }
 
-/* Where the database is, and whether it goes on from there to the end. */
+/* Checks where the database is, and that updates continue from there to the end. */
 static void look(void *payload) {
     int may_fail = 0;
     (void)payload;
     look_at_database();
     if (shared->failure[0]) return;
     work(&may_fail);
-    if (!shared->failure[0] && shared->acknowledged != STEPS - 1) fail("it went on to step %ld of %ld", shared->acknowledged, STEPS - 1);
+    if (!shared->failure[0] && shared->acknowledged != STEPS - 1) fail("it reached step %ld of %ld", shared->acknowledged, STEPS - 1);
     if (!shared->failure[0]) look_at_database();
 }
 
@@ -231,7 +231,7 @@ static void begin(const char *base, const struct shared *prepared) {
     *shared = *prepared;
 }
 
-/* 1 when the process was killed, 0 when it came to its end. */
+/* 1 if the process was killed, 0 if it completed. */
 static int was_killed(int status) {
     if (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return 1;
     if (status != 0) fail("the workload ended with %ld%.0ld", status, 0);
@@ -246,7 +246,7 @@ static void look_now(void) {
     if (status != 0) fail("looking ended with %ld%.0ld", status, 0);
 }
 
-/* The workload once, whole: its calls are traced. */
+/* Runs the whole workload once and traces its calls. */
 static struct sample trace(const char *base, const struct shared *prepared, unsigned kinds) {
     int may_fail = 0;
     begin(base, prepared);
@@ -264,13 +264,13 @@ static void kill_at_every_call(const char *base, const struct shared *prepared) 
     long kills = 0, turn = (long)seed;
     int may_fail = 0;
     struct sample sample = trace(base, prepared, kinds);
-    /* Behind the last call it comes to its end. */
+    /* Beyond the last call it completes. */
     for (long at = 1; at <= sample.count + 1; at++) {
         int is_write = at <= sample.count && sample.kinds[at] == CALL_WRITE;
         int is_taken = !is_short || at > sample.count || sample.is_taken[at];
         turn += is_taken;
         for (int part = -1; part <= WRITE_PARTS; part++) {
-            /* Only a write has parts; pages are many: of each one place. */
+            /* Only a write has parts. There are many pages, so each is tried at one part. */
             if (part >= 0 && (at > sample.count || (part < WRITE_PARTS && !(is_write && part == at % WRITE_PARTS)))) continue;
             all++;
             if (!is_taken || (is_short && at <= sample.count && part != (is_write ? (int)(at % WRITE_PARTS) : turn % 2 ? -1 : WRITE_PARTS)))
@@ -335,7 +335,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[i], "--sample") == 0) is_short = 1;
         else if (strcmp(argv[i], "--planted") == 0) is_short = plants = 1;
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
-        /* It has no longer version. */
+        /* There is no longer version. */
         else if (i + 1 < argc && strcmp(argv[i], "--minutes") == 0) i++;
         else broken("usage: %s [--sample] [--planted] [--seed <number>]", program);
     }

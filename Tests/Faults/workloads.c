@@ -15,7 +15,7 @@
 
 static struct client open_it(const struct work *work) { return client_open(work, "store", work->durability); }
 
-/* As many versions in a row: "<name>-1" and so on, the first on `predecessor`. */
+/* Makes `count` versions in a row, "<name>-1" and so on, the first one on `predecessor`. */
 static void chain(struct client *client, const char *name, const char *predecessor, int count) {
     char id[ID_SIZE], last[ID_SIZE];
     if (predecessor) snprintf(last, ID_SIZE, "%s", predecessor);
@@ -46,7 +46,7 @@ static void create(const struct work *work) {
 static void commit(const struct work *work) {
     struct client client = open_it(work);
     client_make(&client, "new-1", "old-2", put("a", 11, 100), drop("b"), no_change);
-    /* Larger than the buffer in which small frames are put together; in SQLite, than a piece. */
+    /* Larger than the buffer that collects small frames; in SQLite, larger than a piece. */
     client_make(&client, "new-2", "new-1", put("c", 12, work->storage == LLVS_STORAGE_FILE ? 300000 : 67000), put("d", 13, 700), no_change);
     client_make(&client, "new-3", "new-2", put("a", 14, 0), no_change, no_change);
     client_make(&client, "side", "root", put("s", 15, 10), no_change, no_change);
@@ -56,7 +56,7 @@ static void commit(const struct work *work) {
 
 static void large_values(const struct work *work) {
     struct client client = open_it(work);
-    /* Values above 1 MiB are files of their own in file storage; in SQLite there are only more pieces. */
+    /* In file storage, values above 1 MiB are files of their own; in SQLite they only have more pieces. */
     uint32_t size = work->storage == LLVS_STORAGE_FILE ? 1 << 20 : 66000;
     client_make(&client, "large-1", "old-2", put("x", 21, size + 1), put("y", 22, 30), no_change);
     client_make(&client, "large-2", "large-1", put("z", 23, size + 4000), no_change, no_change);
@@ -120,7 +120,7 @@ static void send(const struct work *work) {
 
 /* ---- Repairing ---- */
 
-/* Flips a bit of each place in the store where a value begins. */
+/* Flips a bit wherever in the store a value begins. */
 static void flip(const struct work *work, uint64_t seed, uint32_t size) {
     uint8_t *bytes = value_bytes(seed, size);
     struct tree tree = read_tree(work->root);
@@ -141,7 +141,7 @@ static void flip(const struct work *work, uint64_t seed, uint32_t size) {
     free(bytes);
 }
 
-/* A value within a record, and in file storage one that has a file of its own. */
+/* The size of a value within a record; in file storage, of one with a file of its own. */
 static uint32_t damaged_size(const struct work *work) { return work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 70000 : 66000; }
 static void prepare_damaged(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
@@ -150,7 +150,7 @@ static void prepare_damaged(const struct work *work) {
     client_make(&client, "whole", "hurt", drop("x"), drop("y"), put("w", 84, 20));
     client_send(&client, "folder");
     client_close(&client);
-    /* In SQLite the one is in the first piece of the record: without that nobody knows whose it was. */
+    /* In SQLite the first value is in the first piece of the record, without which the version is unknown. */
     if (work->storage == LLVS_STORAGE_FILE) flip(work, 81, 90000);
     flip(work, 82, damaged_size(work));
     book_damage("hurt");
@@ -158,7 +158,7 @@ static void prepare_damaged(const struct work *work) {
 static void repair(const struct work *work) {
     struct client client = open_it(work);
     client_repair(&client, "folder");
-    /* Readable even where a power cut takes the repair back. */
+    /* Readable even if a power cut undoes the repair. */
     client_make(&client, "on-it", "hurt", put("a", 85, 20), drop("x"), drop("y"));
     client_expect_all(&client);
     client_close(&client);
@@ -166,13 +166,12 @@ static void repair(const struct work *work) {
 
 /* ---- Values as differences ---- */
 
-/* The ids of the versions of the last preparation: a child makes them, and others use them. Those that a store computes come from the
-   book. */
+/* The id of the newest version of the last preparation. A child makes the versions, so ids that a store computes come from the book. */
 static const char *newest(void) {
     for (int i = book->count - 1; i >= 0; i--) if (book->asked[i].id[0]) return book->asked[i].id;
     broken("no version was made");
 }
-/* As many edits of a text and of a larger one, each on the one before; the first is edit `from`. */
+/* Makes `count` edits of a text and of a larger one, each on the one before; the first is edit `from`. */
 static void edit(struct client *client, const char *on, uint32_t from, int count, uint32_t large, char *last) {
     snprintf(last, ID_SIZE, "%s", on);
     for (int i = 0; i < count && last[0]; i++) {
@@ -182,7 +181,7 @@ static void edit(struct client *client, const char *on, uint32_t from, int count
         snprintf(last, ID_SIZE, "%s", id);
     }
 }
-/* Larger than the buffer in which small frames are put together; in SQLite, than a piece. */
+/* Larger than the buffer that collects small frames; in SQLite, larger than a piece. */
 static uint32_t long_text(const struct work *work) { return work->storage == LLVS_STORAGE_FILE ? 300000 : 67000; }
 static void expect_differences(struct client *client, unsigned count) {
     llvs_statistics statistics = LLVS_STATISTICS_INIT;
@@ -199,7 +198,7 @@ static void prepare_edits(const struct work *work) {
     expect_differences(&client, 7);
     client_close(&client);
 }
-/* Edits, two branches of them and their merge, in two sessions: the second finds the bases in the records. */
+/* Edits, two branches of them and their merge, in two sessions. The second session finds the bases in the records. */
 static void edits(const struct work *work) {
     char last[ID_SIZE], side[ID_SIZE], both[ID_SIZE] = "";
     struct client client = open_it(work);
@@ -218,7 +217,7 @@ static void edits(const struct work *work) {
     client_expect_all(&client);
     client_close(&client);
 }
-/* The whole text on which the others stand is damaged, and all of them with it. */
+/* The whole text that is the base of the others is damaged, so all of them are unreadable. */
 static void prepare_damaged_base(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
     char first[ID_SIZE], last[ID_SIZE];
@@ -234,7 +233,7 @@ static void repair_base(const struct work *work) {
     struct client client = open_it(work);
     char id[ID_SIZE];
     client_repair(&client, "folder");
-    /* At `normal` readable even where a power cut takes the repair back. */
+    /* At `normal` it must be readable even if a power cut undoes the repair. */
     struct change_spec text = work->durability == LLVS_DURABILITY_FULL ? put("text", edited(91, 30), 3000) : drop("text");
     client_save(&client, newest(), text, no_change, id);
     client_expect_all(&client);
@@ -243,7 +242,7 @@ static void repair_base(const struct work *work) {
 
 /* ---- Compaction ---- */
 
-enum { SEGMENTS = 70 }; /* more than are left as they are at close */
+enum { SEGMENTS = 70 }; /* more than a close leaves uncompacted */
 static void make_segments(const struct work *work, int left_open) {
     char id[ID_SIZE], last[ID_SIZE] = "";
     for (int i = 0; i < SEGMENTS; i++) {
@@ -254,7 +253,8 @@ static void make_segments(const struct work *work, int left_open) {
         if (i < SEGMENTS - left_open) client_close(&client);
     }
 }
-/* One more close would fold them. Those not closed are like those of killed processes: their locks go with this one. */
+/* One more close would compact them. Handles that are not closed are like those of killed processes: this process's end releases their
+ * locks. */
 static void prepare_segments(const struct work *work) { make_segments(work, 7); }
 static void fold(const struct work *work) {
     struct client client = open_it(work);
@@ -265,7 +265,7 @@ static void fold(const struct work *work) {
     client_close(&client);
 }
 
-/* Folded, and long enough ago that what was folded may go. */
+/* Compacted long enough ago that the replaced segments may be deleted. */
 static void prepare_folded(const struct work *work) {
     make_segments(work, 0);
     char *folder = path_of(work->root, "store/segments");
@@ -291,10 +291,10 @@ static void delete_folded(const struct work *work) {
 
 /* ---- Snapshots, and caches ---- */
 
-/* `count` versions in a snapshot. */
+/* Makes a snapshot of `count` versions. */
 static void make_snapshot(const struct work *work, int count) {
     struct client client = client_open(work, "other", LLVS_DURABILITY_NORMAL);
-    /* A tree: no version is far from the first. */
+    /* A tree, so that no version is far from the first. */
     for (int i = 0; i < count; i++) {
         char id[ID_SIZE], predecessor[ID_SIZE];
         snprintf(id, ID_SIZE, "s-%d", i);
@@ -308,7 +308,7 @@ static void make_snapshot(const struct work *work, int count) {
     free(other);
     book_move_elsewhere();
 }
-enum { MANY = 1100, FEW = 60 }; /* Of MANY, caches are written. In file storage that costs a few calls, in SQLite hundreds. */
+enum { MANY = 1100, FEW = 60 }; /* With MANY, caches are written. In file storage that costs a few calls, in SQLite hundreds. */
 static void prepare_snapshot(const struct work *work) { make_snapshot(work, work->storage == LLVS_STORAGE_FILE ? MANY : FEW); }
 static void restore(const struct work *work) {
     struct client client = open_it(work);
@@ -341,7 +341,7 @@ static void write_snapshot(const struct work *work) {
     client_close(&client);
 }
 
-/* ---- Two who share a store ---- */
+/* ---- Two handles that share a store ---- */
 
 static void build_on_others(const struct work *work) {
     struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
@@ -355,7 +355,7 @@ static void build_on_others(const struct work *work) {
     client_close(&ours);
     client_close(&theirs);
 }
-/* Theirs has large values outside of its records. */
+/* The other handle writes large values outside of its records. */
 static void build_on_others_large(const struct work *work) {
     struct client theirs = client_open(work, "store", LLVS_DURABILITY_NORMAL);
     client_make(&theirs, "theirs-1", "old-2", put("t", 75, work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 9 : 66000), no_change,

@@ -1,4 +1,4 @@
-/* What is done to a store while calls are killed, failed or recorded. Small, so that every call can have its turn. */
+/* The workloads during which calls are killed, failed or recorded. They are small, so that every call can be tried. */
 #ifndef FAULTS_WORKLOADS_H
 #define FAULTS_WORKLOADS_H
 
@@ -6,17 +6,16 @@
 
 struct workload {
     const char *name;
-    /* What there is before; never disturbed. May be NULL. */
+    /* Makes what exists before the workload, without faults. May be NULL. */
     void (*prepare)(const struct work *work);
     void (*run)(const struct work *work);
-    /* Storages in which it makes sense. */
+    /* The storages for which it makes sense. */
     int on_file, on_sqlite;
-    /* Whether power cuts have something to say of it; whether it acknowledges versions of its own, so that a lie of the disk
-       must be noticed; whether another process goes on where it was killed, before the power is cut. */
+    /* Whether it is tried with power cuts; whether it acknowledges versions of its own, so that a lying disk must be noticed; whether
+       another process continues after a kill, before the power is cut. */
     int for_power_cuts, acknowledges, for_kills_and_cuts;
     int has_large_values;
-    /* In file storage: a call that there must be, lest the workload does something else than it says, and how its path
-       begins; or 0 and NULL. */
+    /* In file storage: a call that must occur if the workload does what it claims, and the beginning of its path; or 0 and NULL. */
     unsigned must_call;
     const char *must_touch;
 };

@@ -18,23 +18,23 @@ COUNT = 1_100
 
 
 def written(path: Path, storage: str) -> list[str]:
-    """A store with a cache of its history; answers the ids of its versions, each built on the one before."""
+    """Makes a store with a cache of its history. Returns the ids of its versions, each made from the one before."""
     with llvs.Coordinator(path, storage=storage, durability="normal") as coordinator:
         for i in range(COUNT):
             coordinator.save(insert={f"x{i:04}": b"1"})
         ids = [version.id for version in coordinator.store.history()]
     assert storage == "sqlite" or history(path).exists()
-    # The first is the empty root.
+    # The oldest version is the empty root.
     return ids[-2::-1]
 
 
 def history(path: Path) -> Path:
-    """The file of the cache."""
+    """The path of the cache."""
     return path / "cache" / "history.cache"
 
 
 def damage(path: Path, version: str) -> None:
-    """Changes one byte in the header of a version's record: of its id, which the record has before those of what builds on it."""
+    """Changes one byte in a version's record: in its own id, which comes before the ids that refer to it."""
     file = next((path / "segments").iterdir()) if path.is_dir() else path
     data, name = bytearray(file.read_bytes()), bytes.fromhex(version.replace("-", ""))
     start = 0
@@ -49,7 +49,7 @@ def damage(path: Path, version: str) -> None:
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 @pytest.mark.parametrize("lost", [1, COUNT // 2], ids=["newest", "middle"])
 def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
-    """The version is lost, and its descendants are pending, whether a cache contains them or not."""
+    """The damaged version is lost, and its descendants are pending, whether a cache contains them or not."""
     path = tmp_path / "store"
     ids = written(path, storage)
     whole = ids[:-lost]
@@ -65,7 +65,7 @@ def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
         if lost == 1:
             assert (coordinator.current_version.id, coordinator.missing_version) == (whole[-1], ids[-1])
         assert [version.id for version in coordinator.store.history()][-len(whole) - 1:-1] == whole[::-1]
-    # The cache is gone: from here on only the records count.
+    # Saving removed the cache: from here on the records decide.
     for again in range(2):
         with llvs.Coordinator(path, storage=storage) as coordinator:
             assert coordinator.missing_version == (None if again else ids[-1])
@@ -108,7 +108,7 @@ def test_older_segments_beside_a_newer_cache(tmp_path: Path) -> None:
 
 
 def enveloped(data: bytes, **fields: int | bytes) -> bytes:
-    """The file of the cache with other fields in its envelope, whose checksum is right."""
+    """The cache with other fields in its envelope, and a correct checksum."""
     envelope = {
         "magic": b"LLVScch\n", "format": 1, "name": reader.checksum(b"history"), "size": len(data), "checksum": reader.checksum(data),
     }

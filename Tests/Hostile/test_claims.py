@@ -1,4 +1,4 @@
-"""Databases whose rows claim more than is on the disk: SQLite would follow their pages as far as they claim."""
+"""Databases with rows that claim to be larger than the disk holds. SQLite would follow their pages as far as they claim."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def claim(path: Path, table: str) -> None:
-    """Gives the database a row of so many bytes, whose first overflow page names itself as the next."""
+    """Adds a row of SIZE bytes to the database. Its first overflow page names itself as the next one."""
     with sqlite3.connect(path, isolation_level=None) as database:
         database.execute("pragma journal_mode=delete")
         row = {

@@ -12,7 +12,7 @@ from llvs.tools import blame_command, command, differing, exact_json, graph, inn
 
 
 def size(rows: Any) -> int:
-    """Bytes that rows take."""
+    """The size of rows in bytes."""
     return sum(len(row.encode()) + 1 for row in rows)
 
 
@@ -66,7 +66,7 @@ class Leaf(str):
 
 
 def nested(depth: int, leaves: int, side: str) -> Any:
-    """Each level differs in two elements; at the bottom there is a list of leaves, of which one differs."""
+    """Nested values: each level differs in two elements, and the lists of leaves at the bottom differ in one."""
     value: Any = [*(Leaf(f"leaf {number}") for number in range(leaves)), side]
     for level in range(depth):
         value = [value, f"{side}{level}"]
@@ -96,7 +96,7 @@ def test_what_is_equal_and_what_is_not() -> None:
 
 
 def chained(depth: int, side: str) -> bytes:
-    """Each level has elements that differ."""
+    """Nested values: each level has elements that differ."""
     value: Any = side
     for level in range(depth):
         value = [value, *(f"{side}{level}.{number}" for number in range(20))]
@@ -104,7 +104,7 @@ def chained(depth: int, side: str) -> bytes:
 
 
 def below(members: int, side: str) -> bytes:
-    """Members that differ, below a name that is as long as they are together."""
+    """Members that differ, below a name that is as long as all of them."""
     return json.dumps({"k" * (10 * members): {str(number): side for number in range(members)}}).encode()
 
 
@@ -124,7 +124,7 @@ def test_members_of_a_document_that_is_not_deep_are_told() -> None:
 
 
 def drawn(heads: int) -> tuple[int, int]:
-    """The longest row, and all characters, of a history with lanes that stay open."""
+    """The length of the longest row, and the number of characters, of a history with many open lanes."""
     lanes, rows = graph.Graph(), []
     for number in range(heads):
         rows += [lanes.node(f"head {number}", [f"before {number}"]), *lanes.links(), lanes.beside()]

@@ -10,7 +10,7 @@ from pathlib import Path
 import llvs
 import pytest
 
-#: As in ExchangeLimits.
+#: The limits of ExchangeLimits.
 TOLD_NAMES = 1_000
 TOLD_BROKEN = 10_000
 
@@ -22,7 +22,7 @@ def fill(folder: Path, names: int) -> None:
 
 
 def aged(folder: Path) -> None:
-    """Has the folder be as it is for an hour."""
+    """Sets the times of a folder back by an hour."""
     for inner in ("versions", "changes"):
         os.utime(folder / inner, (time.time() - 3_600,) * 2)
 
@@ -41,7 +41,7 @@ def test_a_folder_full_of_names_that_are_no_versions(tmp_path: Path) -> None:
 
 
 def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
-    """It is refused unread, and costs its own version alone."""
+    """A file of more than 4 GiB is refused without being read. The other versions are received."""
     folder = tmp_path / "folder"
     with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, folder.as_uri()) as exchange:
         version = other.make_version(insert={"x": b"1"})
@@ -60,8 +60,8 @@ def test_a_file_of_more_than_4_gib(tmp_path: Path) -> None:
 
 
 def test_a_broken_file_that_is_mended_among_very_many(tmp_path: Path) -> None:
-    """Those are looked at in turn while no name comes or goes; one that is put in the place of another is taken at once, and one that is
-    written in its place in the end."""
+    """Broken files are checked in turn while no name changes. A file that replaces another by a rename is received at the next retrieve; a
+    file that is overwritten in place, some retrieves later."""
     folder = tmp_path / "folder"
     for name in ("versions", "changes"):
         (folder / name).mkdir(parents=True)
@@ -73,7 +73,7 @@ def test_a_broken_file_that_is_mended_among_very_many(tmp_path: Path) -> None:
 
     with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
         (folder / "changes" / "empty-7").write_text("[]")
-        # A folder's times are believed when they are two seconds old.
+        # A retrieve relies on the times of a folder only if they are two seconds old.
         aged(folder)
         for _ in range(2):
             problems = exchange.retrieve().problems
@@ -112,13 +112,13 @@ def test_the_name_of_a_branch_is_short(tmp_path: Path) -> None:
         assert [head.id for head in store.heads() if head.branch == longest] == [made.id]
         with pytest.raises(llvs.Error, match="1024"):
             store.make_version(made, update={"x": b"1"}, branch=longest + "b")
-        # Its size in UTF-8 counts.
+        # The limit is on the size in UTF-8.
         with pytest.raises(llvs.Error, match="1024"):
             store.make_version(made, update={"x": b"1"}, branch="\N{LATIN SMALL LETTER E WITH ACUTE}" * 513)
 
 
 def test_metadata_of_many_versions_is_not_held(tmp_path: Path) -> None:
-    """Much metadata comes whole to another store, a piece at a time."""
+    """Much metadata reaches another store unchanged, one piece at a time."""
     folder = tmp_path / "folder"
     with llvs.Store(tmp_path / "store", durability="normal") as store, llvs.Exchange(store, folder.as_uri()) as exchange:
         at = None
@@ -133,7 +133,7 @@ def test_metadata_of_many_versions_is_not_held(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [65_536, 65_537])
 def test_keys_of_metadata_are_bounded(tmp_path: Path, count: int) -> None:
-    """Those of one version cost a sort; more than anybody needs are neither taken nor made."""
+    """The keys of a version's metadata are sorted. More than 65,536 keys are neither accepted from others nor saved."""
     for name, content in (("versions", {"version": {"identifier": "many", "timestamp": 1, "metadata": []}}), ("changes", [])):
         (tmp_path / name).mkdir()
         if isinstance(content, dict):

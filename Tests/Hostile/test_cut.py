@@ -92,7 +92,7 @@ with llvs.Store(path) as store:
 @pytest.mark.parametrize("how", ["emptied", "cut", "overwritten"])
 @pytest.mark.parametrize("opened", ["by who made it", "again"])
 def test_caches_are_spoiled_while_a_copy_is_mapped(tmp_path: Path, how: str, opened: str) -> None:
-    """A map that is large for the budget is mapped: from a file without a name, which nobody else can cut short."""
+    """A map that is large for the memory budget is mapped from an unnamed file, which no other program can cut short."""
     run(
         """
 COUNT = 30_000
@@ -238,7 +238,7 @@ with llvs.Store(path) as store:
 
 
 def test_heads_are_merged_without_one_that_is_damaged(tmp_path: Path) -> None:
-    """It stays a head, also beside a coordinator that saves, and is merged once a retrieve has repaired it."""
+    """The damaged head remains a head, also beside a coordinator that saves, and is merged after a retrieve has repaired it."""
     run(
         """
 folder = path.parent / "exchange"

@@ -17,7 +17,7 @@ from typing import Any, Callable
 import llvs
 import pytest
 
-# ---- What is no database of ours ----
+# ---- Files that are no database of the library ----
 
 
 def refuses(path: Path, message: str, code: llvs.ErrorCode) -> None:
@@ -89,7 +89,7 @@ def imported(path: Path) -> None:
 )
 @pytest.mark.parametrize("what", ["pipe", "socket"])
 def test_a_path_of_the_caller_that_is_no_file(tmp_path: Path, what: str, use: Callable[[Path], Any]) -> None:
-    """Nobody waits for who is at the other end of it. (A call that did would be ended with the process, by the signal.)"""
+    """No call waits for the other end of a pipe or socket. (The alarm would end a call that waits, together with the process.)"""
     path = tmp_path / "place"
     with closing(socket.socket(socket.AF_UNIX)) as listener:
         os.mkfifo(path) if what == "pipe" else listener.bind(str(path))
@@ -107,7 +107,7 @@ def test_a_path_of_the_caller_that_is_no_file(tmp_path: Path, what: str, use: Ca
 
 @pytest.mark.parametrize("whole", [True, False], ids=["the version", "a value"])
 def test_an_import_takes_nothing_from_a_pipe(tmp_path: Path, whole: bool) -> None:
-    """Not even where what comes out of it would do."""
+    """An import reads no pipe, even if the pipe's content would be valid."""
     version, folder = "00000000-0000-4000-8000-000000000001", tmp_path / "theirs"
     leaf = {"children": {"values": [{"valueReference": {"valueId": "ab", "storedVersionId": version}}]}}
     files = {
@@ -123,7 +123,7 @@ def test_an_import_takes_nothing_from_a_pipe(tmp_path: Path, whole: bool) -> Non
     name = next(name for name in files if name.startswith("versions" if whole else "values"))
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    # Open for reading as well, so that nobody waits and what is written stays there.
+    # Open for reading as well, so that no call blocks and the written bytes stay in the pipe.
     pipe = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK)
     try:
         os.write(pipe, files[name])
@@ -134,7 +134,7 @@ def test_an_import_takes_nothing_from_a_pipe(tmp_path: Path, whole: bool) -> Non
         os.close(pipe)
 
 
-# ---- What a snapshot says of itself ----
+# ---- The claims of a snapshot ----
 
 
 INSERT = struct.pack("<BI", 1, 1) + b"a" + struct.pack("<Q", 1) + b"1"
@@ -152,7 +152,7 @@ TWO = (entry("v1"), entry("v2", "v1"))
 
 
 def snapshot(folder: Path, *entries: bytes, chunk_id: str | None = None, **claims: Any) -> Path:
-    """A snapshot of two versions, or of what is given, by docs/snapshot.md, all its digests right; what it claims may not be."""
+    """Makes a snapshot of two versions, or of the given entries, by docs/snapshot.md. All digests are correct; the claims may be false."""
     id = str(uuid.uuid4()).upper()
     payload, count = b"".join(entries or TWO), len(entries or TWO)
     chunk = (chunk_id or id).encode() + struct.pack("<BI", 0, len(payload)) + payload
@@ -180,7 +180,7 @@ def test_a_snapshot_that_is_as_it_says(tmp_path: Path) -> None:
         ({"totalSize": 1}, "and its manifest says 2 in 1"),
         ({"chunkCount": 2}, "counts do not fit together"),
         ({"chunkCount": 0, "chunkDigests": []}, "it holds 0 versions"),
-        ({"chunkDigests": ["0" * 64]}, "not what its manifest describes"),
+        ({"chunkDigests": ["0" * 64]}, "does not match its manifest"),
         ({"snapshotId": "short"}, "counts do not fit together"),
     ],
     ids=lambda value: str(value)[:40],
@@ -212,11 +212,11 @@ def removal(id: bytes) -> bytes:
             (*TWO, entry("v3", "v2", "v1", changes=(preserve(b"a", b"v4"),)), entry("v4", "v1")),
             "the version v3 preserves bytes of v4, which is not before it",
         ),
-        ((*TWO, entry("v1")), "the version v1 is there twice"),
+        ((*TWO, entry("v1")), "the version v1 occurs twice"),
         ((entry("v1"), entry("v2", "v1", changes=(removal(b"b"), removal(b"a")))), "the changes of the version v2 are not in order"),
         ((entry("v1"), entry("v2", "v1", changes=(INSERT, INSERT))), "the changes of the version v2 are not in order"),
         ((entry("v1"), entry("v2", "v1", changes=(b"\x06" + INSERT[1:],))), "a change of an unknown kind"),
-        ((entry("v1"), entry("v2", "v1", changes=(preserve(b"a", b"no/id"),))), "by what is no version id"),
+        ((entry("v1"), entry("v2", "v1", changes=(preserve(b"a", b"no/id"),))), "by an invalid id"),
         ((entry("v1"), entry("v2", "v1", changes=(struct.pack("<BI", 3, (1 << 32) - 1),))), "a size that no store can hold"),
         ((entry("v1"), entry("v2", "v1", changes=(INSERT[:6] + struct.pack("<Q", (1 << 64) - 1),))), "a size that no store can hold"),
         ((entry("v1"), entry("v2", "v1")[:-1]), "it ends too early"),
@@ -226,7 +226,7 @@ def removal(id: bytes) -> bytes:
     ids=lambda value: value[-40:] if isinstance(value, str) else "",
 )
 def test_the_order_within_a_snapshot(tmp_path: Path, entries: tuple[bytes, ...], message: str) -> None:
-    """All its digests and counts are right: what of it is not as it must be is told, and nothing of it is added."""
+    """The digests and counts are correct. The error names the entry that is out of order, and no version of the snapshot is added."""
     with llvs.Store(storage="memory") as store:
         with pytest.raises(llvs.Error, match=message) as caught:
             store.restore_snapshot(snapshot(tmp_path, *entries))
@@ -254,13 +254,13 @@ def crc32c(data: bytes) -> int:
 
 @pytest.mark.parametrize("field, value", [(0, b"X"), (8, b"\2"), (12, b"\1"), (16, b"\0" * 16), (32, struct.pack("<Q", 1 << 40))])
 def test_the_header_of_a_value(with_value: Path, field: int, value: bytes) -> None:
-    """Its magic, format, block size, name and size, each wrong, and the checksum right."""
+    """The magic, format, block size, name or size is wrong, and the checksum is correct."""
     header = bytearray(with_value.read_bytes()[:64])
     header[field : field + len(value)] = value
     header[60:64] = struct.pack("<I", crc32c(bytes(header[:60])))
     with with_value.open("r+b") as file:
         file.write(header)
-    # Written a while ago: nobody is still writing it.
+    # An old file: no writer is still writing it.
     os.utime(with_value, (1_000_000_000, 1_000_000_000))
     with llvs.Store(with_value.parent.parent) as store:
         with pytest.raises(llvs.Error) as caught:

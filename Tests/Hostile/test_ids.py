@@ -22,7 +22,7 @@ VECTORS = Path(__file__).resolve().parents[1] / "Vectors"
 
 
 def files_of(id: str, after: Sequence[str] = (), values: Optional[dict[str, bytes]] = None, timestamp: float = 7e8) -> tuple[bytes, bytes]:
-    """The two files of a version that anybody may write."""
+    """The two files of a version, as any program may write them."""
     version: dict[str, Any] = {"identifier": id, "timestamp": timestamp, "metadata": []}
     if after:
         version["predecessors"] = dict(zip(("idOfFirst", "idOfSecond"), after))
@@ -31,7 +31,7 @@ def files_of(id: str, after: Sequence[str] = (), values: Optional[dict[str, byte
 
 
 def publish(folder: Path, id: str, files: tuple[bytes, bytes]) -> None:
-    """Puts them into an exchange folder."""
+    """Writes the files of a version into an exchange folder."""
     for name, data in zip(("changes", "versions"), reversed(files)):
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / id).write_bytes(data)
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def forked(folder: Path) -> tuple[llvs.Store, str, str, str]:
-    """A store with two heads, sent, and the id of their merge, which anybody can compute."""
+    """Makes a store with two heads and sends them. Returns also the id of their merge, which any device can compute."""
     store = llvs.Store(storage="memory")
     root = store.make_version(insert={"a": b"1", "b": b"1"}).id
     one, two = store.make_version(root, update={"a": b"2"}).id, store.make_version(root, update={"b": b"2"}).id
@@ -81,7 +81,8 @@ def forked(folder: Path) -> tuple[llvs.Store, str, str, str]:
 @pytest.mark.parametrize("when", ["before the retrieve", "after it"])
 @pytest.mark.parametrize("kind", ["a root", "a merge of the two", "no version at all"])
 def test_the_id_of_the_next_merge_is_taken_first(folder: Path, when: str, kind: str) -> None:
-    """All devices merge nevertheless, the genuine merge is sent, and later devices receive it."""
+    """An attacker publishes a file under the id of the next merge. All devices merge nevertheless, the genuine merge is sent, and later
+    devices receive it."""
     store, one, two, merge = forked(folder)
     forged = files_of(merge, (two, one) if kind == "a merge of the two" else (), {"evil": b"1"})
     if kind == "no version at all":
@@ -101,7 +102,7 @@ def test_the_id_of_the_next_merge_is_taken_first(folder: Path, when: str, kind: 
 
 
 def test_one_id_for_two_contents(tmp_path: Path) -> None:
-    """Shown to two replicas, it does not split them: only one of the two is a version."""
+    """Two replicas receive different contents under one id. They do not diverge: only one of the two is a version."""
     honest, evil = tmp_path / "honest", tmp_path / "evil"
     with llvs.Store(storage="memory") as source, llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
         root = source.make_version(insert={"a": b"1"}).id
@@ -119,14 +120,14 @@ def test_one_id_for_two_contents(tmp_path: Path) -> None:
         assert ids(b) == set()
         assert not retrieve(b, honest).problems
         assert ids(a) == ids(b) and b.at(root)["a"] == b"1"
-        # A later version does not replace the present one.
+        # The genuine version arrives later, and does not replace the stored one.
         with llvs.Exchange(b, evil) as exchange:
             assert problems(exchange.verify()) == [(root, MISMATCH)]
         assert b.at(root)["a"] == b"1" and b.verify().unvouched == 0
 
 
 def test_a_forged_file_is_not_remembered(folder: Path) -> None:
-    """The genuine one is taken when it is there, though its size and its times are those of the forged one."""
+    """The genuine file is received later, though its size and its times are those of the forged one."""
     with llvs.Store(storage="memory") as source, llvs.Store(storage="memory") as store:
         id = source.make_version(insert={"a": b"1"}).id
         send(source, folder)
@@ -143,7 +144,7 @@ def test_a_forged_file_is_not_remembered(folder: Path) -> None:
 
 @pytest.mark.parametrize("with_genuine", [False, True])
 def test_small_letters(folder: Path, with_genuine: bool) -> None:
-    """An id that is computed is in capitals; the same in small letters is another one, and says nothing."""
+    """Computed ids are in upper case. The same id in lower case is another id, and vouches for nothing."""
     with llvs.Store(storage="memory") as source, llvs.Store(storage="memory") as store:
         root = source.make_version(insert={"a": b"1"}).id
         if with_genuine:
@@ -175,7 +176,7 @@ def test_a_forged_empty_root(folder: Path, forged: tuple[bytes, bytes]) -> None:
 
 
 def line(store: llvs.Store, first: str, count: int) -> list[str]:
-    """A version under an id of the caller's, and a line of versions on it."""
+    """Makes a version under an id of the caller, and a line of versions from it."""
     made = [store.make_version(insert={"a": b"0"}, id=first).id]
     for i in range(count - 1):
         made.append(store.make_version(made[-1], update={"a": b"%d" % i}).id)
@@ -185,7 +186,7 @@ def line(store: llvs.Store, first: str, count: int) -> list[str]:
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 @pytest.mark.parametrize("first", ["root", "ROOT", "0C90A79B-B798-4F2B-B9AC-7665646A26C4"])
 def test_twins_hide_nothing(tmp_path: Path, folder: Path, storage: str, first: str) -> None:
-    """A version whose id differs from a known one by case only is another version: both stay, also when the store is opened again."""
+    """A version whose id differs from a known one only by case is another version. Both stay, also after reopening."""
     twin = first.swapcase() if first.lower() != first else first.upper()
     twin = twin if twin != first else first.lower()
     path = tmp_path / "store"
@@ -215,7 +216,7 @@ def test_twins_hide_nothing(tmp_path: Path, folder: Path, storage: str, first: s
 
 
 def test_a_segment_with_a_twin(tmp_path: Path) -> None:
-    """Put into a store's directory, and read before its own, it hides nothing."""
+    """A segment with a twin is put into a store's directory, and read first. It hides no version."""
     with llvs.Store(tmp_path / "store") as store:
         made = line(store, "root", 56)
     with llvs.Store(tmp_path / "evil") as store:
@@ -255,7 +256,8 @@ class Folding(llvs.Transport):
 
 
 def test_a_place_that_cannot_hold_both(folder: Path) -> None:
-    """The second is a problem there, by name, with what builds on it; the first stays what it is, and so does all else."""
+    """A place ignores case. Of two twins the second is a problem there, by name, and so are its descendants. The first and all other
+    versions are stored."""
     for twin, after in (("note", ()), ("NOTE", ()), ("Note", ()), ("other", ("NOTE",))):
         publish(folder, twin, files_of(twin, after, {twin: b"1"}))
     with llvs.Store(storage="memory") as store:
@@ -272,7 +274,7 @@ def test_a_place_that_cannot_hold_both(folder: Path) -> None:
         with llvs.Store(storage="memory") as late, llvs.Exchange(late, remote) as exchange:
             assert not exchange.retrieve().problems
             assert ids(late) == set(remote.list())
-        # A folder of this system holds them all.
+        # A folder distinguishes case, and holds all of them.
         assert not send(store, folder.parent / "another").problems
 
 
@@ -280,7 +282,7 @@ def test_a_place_that_cannot_hold_both(folder: Path) -> None:
 
 
 def snapshot(folder: Path, *entries: tuple[str, Sequence[str], dict[str, bytes], float]) -> Path:
-    """A snapshot by docs/snapshot.md that anybody may write."""
+    """A snapshot by docs/snapshot.md, as any program may write it."""
     payload = b""
     for id, after, values, timestamp in entries:
         version = files_of(id, after, {}, timestamp)[0]
@@ -311,7 +313,7 @@ WAITS = llvs.ErrorCode.MISSING_PREDECESSOR
 
 @pytest.mark.parametrize("id", ["0D857AF1-E80E-8964-ADA3-9A11E10F965E", "0d857af1-e80e-8964-ada3-9a11e10f965e", ROOT_ID])
 def test_a_snapshot_with_a_forged_version(folder: Path, id: str) -> None:
-    """It costs that version and what builds on it, by name, and nothing else. Twins by case are restored."""
+    """A forged version in a snapshot is reported by name, and so are its descendants. All other versions are restored, also twins."""
     forged: list[Entry] = [
         ("first", (), {"a": b"1"}, 1.0),
         (id, (), {"a": b"evil"}, 2.0),
@@ -334,7 +336,7 @@ def test_a_snapshot_with_a_forged_version(folder: Path, id: str) -> None:
 
 @pytest.mark.parametrize("where", ["before it", "behind it", "on both sides of it", "while it is in the store"])
 def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, where: str) -> None:
-    """The genuine one is taken, and what builds on it, wherever the forged one stands."""
+    """The genuine version and its descendants are restored, whatever the order of the genuine and the forged one."""
     genuine: Entry = ("0D857AF1-E80E-8964-ADA3-9A11E10F965E", (), {}, 0.0)
     forged: Entry = (genuine[0], (), {"a": b"evil"}, 2.0)
     on_it: Entry = ("on-it", (genuine[0],), {"b": b"1"}, 3.0)
@@ -353,16 +355,16 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
         assert restored is not None
         assert [(p.name, p.code) for p in restored.problems] == [(genuine[0], MISMATCH)] * order.count(forged)
         assert ids(store) == {genuine[0], "on-it"} and dict(store.at("on-it")) == {"b": b"1"}
-    # Other duplicates are refused, as a whole.
+    # A snapshot with any other duplicate is refused as a whole.
     with llvs.Store(storage="memory") as store:
         for twice in (genuine, on_it):
-            with pytest.raises(llvs.SnapshotError, match="is there twice"):
+            with pytest.raises(llvs.SnapshotError, match="occurs twice"):
                 store.restore_snapshot(snapshot(folder / "third", genuine, on_it, twice))
             assert ids(store) == set()
 
 
 def test_a_snapshot_with_a_merge_of_another_time(folder: Path) -> None:
-    """The digest of merges as they were made before does not cover their time, which is looked at all the same."""
+    """The digest in an old merge's id does not cover its time. The time is checked nevertheless."""
     a, b = "a", "b"
     digest = hashlib.sha256(
         b"llvs merge 1\0" + b"\2" + b"".join(struct.pack("<H", 1) + id.encode() for id in (b, a)) + struct.pack("<II", 0, 0)
@@ -397,7 +399,7 @@ def test_a_coordinator_starts_from_a_snapshot_with_a_forged_version(folder: Path
 
 
 def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
-    """Its descendants can be restored without it."""
+    """The descendants of the empty root can be restored without it."""
     with llvs.Store(storage="memory") as store:
         store.restore_snapshot(snapshot(folder, ("first", (ROOT_ID,), {"a": b"1"}, 1.0), ("second", ("first",), {}, 2.0)))
         assert ids(store) >= {"first", "second"}
@@ -405,9 +407,8 @@ def test_a_snapshot_needs_no_empty_root(folder: Path) -> None:
 
 @pytest.mark.parametrize("which", ["a head", "one that others build on"])
 def test_a_store_of_another_implementation(tmp_path: Path, which: str) -> None:
-    """Imported, a version under an id that is computed is taken only when it is what the id says; else it costs that and what builds on
-    it.
-    """
+    """An import accepts a version under a computed id only if the id matches its contents. If not, that version and its descendants are
+    reported and left out."""
     source, forged = VECTORS / "interchange" / "store", tmp_path / "forged"
     with llvs.Store(storage="memory") as store:
         store.import_store(source)
@@ -416,7 +417,7 @@ def test_a_store_of_another_implementation(tmp_path: Path, which: str) -> None:
         behind = {id: {other for other in everything if store.is_ancestor(id, other)} for id in everything}
     candidates = [id for id in sorted(everything) if id[14] == "4" and id[19] in "89AB"]
     head = next(id for id in candidates if (id in heads if which == "a head" else 0 < len(behind[id]) < len(everything) // 2))
-    # The same but for the number that says how the id was made.
+    # The same id except for the digit of the UUID's version.
     old, new = head[1:], head[1:14] + "8" + head[15:]
     shutil.copytree(source, forged)
     for path in sorted(forged.rglob("*"), reverse=True):

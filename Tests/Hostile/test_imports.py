@@ -19,7 +19,7 @@ LEAF = b'{"children":{"values":[{"valueReference":{"valueId":"a","storedVersionI
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """A store directory with one version, of which all but the version is in databases."""
+    """A store directory with one version; everything except the version is in databases."""
     folder = tmp_path / "theirs"
     (folder / "versions" / VERSION[:2]).mkdir(parents=True)
     text = f'{{"identifier":"{VERSION}","timestamp":1.5,"valueDataSize":1,"metadata":[]}}'
@@ -43,7 +43,7 @@ def imports(folder: Path, into: Path) -> None:
     with llvs.Store(into) as store:
         result = store.import_store(folder)
         assert not result.problems and store.at(VERSION)["a"] == b"1"
-    # Nothing is left of the copies.
+    # No copies remain.
     assert [file.name for file in into.parent.iterdir() if ".import-" in file.name] == []
 
 
@@ -68,7 +68,7 @@ def test_what_is_in_the_log_is_imported_and_nothing_is_made_there(tmp_path: Path
     before = {file: file.read_bytes() for file in theirs.rglob("*") if file.is_file()}
     imports(theirs, tmp_path / "store")
     assert {file: file.read_bytes() for file in theirs.rglob("*") if file.is_file()} == before
-    # The shared memory is the owner's, who may cut it short while it is mapped.
+    # The import does not map the shared memory, which its owner may cut short.
     zone.with_name("zone.sqlite-shm").symlink_to("/dev/null")
     imports(theirs, tmp_path / "again")
 
@@ -115,7 +115,7 @@ def test_a_lease_is_not_waited_for(theirs: Path, file: str) -> None:
 
 
 def test_claimed_sizes_cost_nothing(tmp_path: Path, theirs: Path) -> None:
-    """A database of a terabyte that is nearly all hole."""
+    """A database of a terabyte that consists almost entirely of a hole."""
     os.truncate(theirs / "values" / "zone.sqlite", 1 << 40)
     with llvs.Store(tmp_path / "store") as store:
         try:

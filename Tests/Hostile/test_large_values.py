@@ -1,4 +1,4 @@
-"""Files of large values that cannot be checked, or whose times are useless: no older state is taken for the newest."""
+"""Files of large values that cannot be checked, or whose times are useless: an older state is never mistaken for the newest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LARGE = 1_200_000
 
 @pytest.mark.parametrize("ahead", [-3_600, 3_600, 3 * 365 * 86_400])
 def test_the_time_of_a_damaged_file(tmp_path: Path, ahead: int) -> None:
-    """One that is ahead, as a clock that was wrong leaves it, hides nothing: the value is lost, and not what builds on its version."""
+    """A damaged file with a time in the future, for example after a wrong clock. Its value is lost; the descendants of its version
+    remain."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         first = store.make_version(None, insert={"large": os.urandom(LARGE)})
@@ -30,7 +31,7 @@ def test_the_time_of_a_damaged_file(tmp_path: Path, ahead: int) -> None:
 
 
 def test_a_damaged_file_that_may_be_on_its_way(tmp_path: Path) -> None:
-    """A little ahead is what the clock of a server may be: its version waits."""
+    """A file whose time is only a little in the future may still be written, by a server with another clock: its version waits."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         store.make_version(None, insert={"large": os.urandom(LARGE)})
@@ -81,11 +82,11 @@ with llvs.Coordinator(path / "mine" / "store") as coordinator:
 
 
 def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
-    """Opening fails, as when the segments cannot be read, and nothing is saved on an older state."""
+    """If the segments cannot be read, opening fails, and no save is based on an older state."""
     folder = tmp_path / "mine"
     folder.mkdir()
     if os.geteuid() == 0:
-        # Another user must get there.
+        # The other user needs access to all parent folders.
         for parent in [folder, *folder.parents]:
             if parent.owner() == "root" and parent.stat().st_mode & 0o011 != 0o011 and parent.is_relative_to("/tmp"):
                 os.chmod(parent, 0o755)

@@ -28,7 +28,7 @@ sys.stdin.read()
 
 @contextmanager
 def lease(path: Path, kind: str = "write", then: str = "keeps it") -> Iterator[None]:
-    """Another program that holds one, and keeps it or lets go when it is asked to."""
+    """Another program that holds a lease, and keeps it or releases it on request."""
     holder = subprocess.Popen([sys.executable, "-c", LEASE, str(path), kind, then], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdin and holder.stdout
     assert holder.stdout.readline() == b"\n"
@@ -40,7 +40,7 @@ def lease(path: Path, kind: str = "write", then: str = "keeps it") -> Iterator[N
 
 @pytest.fixture
 def left_open(tmp_path: Path) -> Path:
-    """A database whose writer was killed: its log and shared memory lie beside it."""
+    """A database whose writer was killed: its log and shared memory remain beside it."""
     path = tmp_path / "left.db"
     script = """
 import os, sys, llvs
@@ -55,7 +55,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("suffix, kind", [("", "write"), ("", "read"), ("-wal", "write"), ("-shm", "write")])
 def test_a_lease_is_waited_for_no_longer_than_others_are(left_open: Path, suffix: str, kind: str) -> None:
-    """SQLite would wait until the system takes it away, after 45 s."""
+    """SQLite would wait until the system revokes the lease, after 45 s."""
     with lease(left_open.with_name(left_open.name + suffix), kind), pytest.raises(llvs.BusyError, match="a lease"):
         llvs.Store(left_open, storage="sqlite", busy_timeout=0.1)
 
@@ -75,7 +75,7 @@ def test_who_waits_for_a_lease_is_cancelled(left_open: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_a_lease_that_is_given_up_holds_nobody_back(left_open: Path, suffix: str) -> None:
-    """As file servers do that hold one."""
+    """File servers release their leases on request."""
     with lease(left_open.with_name(left_open.name + suffix), then="lets go"), llvs.Store(left_open, storage="sqlite") as store:
         assert store.at("one")["a"] == b"1"
 

@@ -17,12 +17,12 @@ from sampling import sample
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All there is in a folder, with its contents."""
+    """All files in a folder, with their contents."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def exchange_of(folder: Path, **values: bytes) -> str:
-    """An exchange folder that holds one version with these values; its id."""
+    """Makes an exchange folder with one version of these values; returns its id."""
     with llvs.Store(storage="memory") as store:
         version = store.make_version(None, insert=values)
         with llvs.Exchange(store, folder) as exchange:
@@ -32,7 +32,7 @@ def exchange_of(folder: Path, **values: bytes) -> str:
 
 @pytest.fixture
 def private(tmp_path: Path) -> Path:
-    """Another exchange, which the one that is attacked has nothing to do with."""
+    """Another exchange, unrelated to the attacked one."""
     folder = tmp_path / "private"
     exchange_of(folder, secret=b"nobody else's")
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
@@ -61,7 +61,7 @@ def test_linked_sub_folders_are_neither_read_nor_written(tmp_path: Path, private
                     pass
         assert [version.id for version in store.history()] == [own.id]
     assert files(private) == before
-    # What a peer receives from it now: nothing of the other exchange.
+    # The peer receives nothing of the other exchange.
     assert not any(
         b"nobody" in data or b"secret" in data for path, data in files(shared).items() if not (shared / path.split("/")[0]).is_symlink()
     )
@@ -76,7 +76,7 @@ def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 def test_a_link_that_leads_nowhere_is_no_place(tmp_path: Path, layout: str) -> None:
-    """For instance a drive that is not mounted. Nothing is made at its target."""
+    """The link's target is missing, for example because a drive is not mounted. Nothing is created at the target."""
     (tmp_path / "here").symlink_to(tmp_path / "away")
     with llvs.Store(storage="memory") as store:
         for create in (True, False):
@@ -97,7 +97,7 @@ def test_linked_snapshots_are_not_restored(tmp_path: Path, private: Path, linked
 
 
 def test_a_race_for_a_sub_folder_leads_nowhere(tmp_path: Path) -> None:
-    """A peer swaps `changes` for a link and back as fast as it can, while versions are sent whose names it knows."""
+    """A peer swaps `changes` for a link and back as fast as it can, while versions are sent. It knows their names."""
     shared, outside, aside = tmp_path / "shared", tmp_path / "outside", tmp_path / "aside"
     exchange_of(shared, a=b"1")
     outside.mkdir()
@@ -114,7 +114,7 @@ def test_a_race_for_a_sub_folder_leads_nowhere(tmp_path: Path) -> None:
             try:
                 os.rename(link, changes)
             except OSError:
-                # The replica made the folder again before.
+                # The replica has created the folder again meanwhile.
                 link.unlink()
                 shutil.rmtree(aside)
                 continue
@@ -146,7 +146,7 @@ def test_a_race_for_a_sub_folder_leads_nowhere(tmp_path: Path) -> None:
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    """A store that the one that is attacked has nothing to do with."""
+    """Another store, unrelated to the attacked one."""
     path = tmp_path / "other"
     with llvs.Store(path) as store:
         store.make_version(None, insert={"secret": b"nobody else's", "large": b"s" * (2 << 20)})
@@ -209,11 +209,11 @@ def test_a_link_in_the_place_of_a_value_is_damage_that_an_exchange_repairs(tmp_p
     assert (tmp_path / "precious").read_bytes() == before
 
 
-# ---- What blocks who opens it ----
+# ---- Files that block whoever opens them ----
 
 
 def in_time(body: Callable[[], None], limit: float = 60) -> None:
-    """Runs it on a thread, and fails when it hangs."""
+    """Runs a function on a thread, and fails if it does not return in time."""
     thread = threading.Thread(target=body, daemon=True)
     thread.start()
     thread.join(limit)
@@ -252,7 +252,7 @@ def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
 
 
 def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
-    """A file that cannot even be opened is not a file of the exchange, like a pipe."""
+    """A socket, which cannot be opened, is not a file of the exchange; neither is a pipe."""
     shared = tmp_path / "shared"
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared) as exchange:
         store.make_version(insert={"x": b"1"})
@@ -262,7 +262,7 @@ def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
     for name in ("versions/A", "snapshots/llvs-v1/manifest.json"):
         path = shared / name
         path.unlink(missing_ok=True)
-        # The names of sockets are short.
+        # A socket's path must be short.
         folder = os.open(path.parent, os.O_RDONLY)
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(f"/proc/self/fd/{folder}/{path.name}")
@@ -290,11 +290,11 @@ def test_pipes_beside_a_database_hold_nobody_up(tmp_path: Path, suffix: str) -> 
     in_time(use)
 
 
-# ---- What cannot be written over in an exchange folder ----
+# ---- Files that cannot be replaced in an exchange folder ----
 
 
 def test_one_version_that_has_no_room_holds_back_what_depends_on_it_only(tmp_path: Path) -> None:
-    """A directory with something in it in the place of its file, and, as root, the file of another user in a folder with a sticky bit."""
+    """In the place of a version's file is a directory with a file in it, or, as root, another user's file in a folder with a sticky bit."""
     kinds = ["directory"] + (["sticky"] if os.geteuid() == 0 else [])
     base = Path(tempfile.mkdtemp())
     try:
@@ -329,7 +329,7 @@ def squatted(shared: Path, kind: str, which: str, together: bool) -> None:
         try:
             with llvs.Exchange(store, shared, durability="normal") as exchange:
                 if not together:
-                    # Alone in a batch.
+                    # The only version of its batch.
                     result = exchange.send()
                     assert [problem.name for problem in result.problems] == [taken.id]
                 held = store.make_version(taken, insert={"a": b"3"})

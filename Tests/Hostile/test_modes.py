@@ -1,5 +1,5 @@
-"""Files of a store are for their owner alone, whatever the umask is, unless the caller says otherwise; files in an exchange folder follow
-the umask, since others are to read them."""
+"""Only the owner can read the files of a store, whatever the umask is, unless the caller requests other permissions. Files in an exchange
+folder follow the umask, since others must read them."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def use(path: Path, **options: Any) -> dict[str, int]:
 
 def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int) -> None:
     for name, mode in found.items():
-        # Paths that are gone by now were files: directories stay.
+        # Paths that no longer exist were files: directories stay.
         expected = directory_mode if (path.parent / name).is_dir() else file_mode
         if name.endswith(".note"):
-            # For who may write only: who can open it can lock it.
+            # A note is only for users who may write: a user who can open it can lock it.
             expected = 0o600 | (file_mode & 0o022) * 3
         assert mode == expected, f"{name} has {mode:#o}, not {expected:#o}"
 

@@ -1,4 +1,4 @@
-"""Files that a peer writes beside the versions of an exchange folder, or into them, to harm what others do with all of them: their
+"""Files that a peer writes beside the versions of an exchange folder, or into them, to damage what others make of all of them: their
 snapshots, the clock of their processes, their memory."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = "snapshots/llvs-v1"
 SINCE = 978307200.0  # 2001-01-01, from which files count
 
 
-# ---- snapshots that coordinators put by themselves ----
+# ---- snapshots that coordinators write automatically ----
 
 
 def bootstrapped(place: Path) -> dict[str, bytes]:
@@ -41,7 +41,7 @@ def notes(folder: Path) -> Any:
 
 
 def test_a_snapshot_of_the_far_future(folder: Path, notes: llvs.Coordinator) -> None:
-    """It does not keep others from being put: what counts is how many versions it has."""
+    """A snapshot from the far future does not prevent new ones: the number of versions decides."""
     for name in (f"{HERE}/manifest.json", "snapshots/manifest.json"):
         said = json.loads((folder / HERE / "manifest.json").read_bytes())
         said["createdAt"] = 1e300
@@ -54,7 +54,7 @@ def test_a_snapshot_of_the_far_future(folder: Path, notes: llvs.Coordinator) -> 
 
 
 def test_a_broken_snapshot_is_passed_over_and_replaced(tmp_path: Path, folder: Path, notes: llvs.Coordinator) -> None:
-    """Bootstrapping continues with the next exchange, and the device that found the broken one writes another."""
+    """Bootstrapping continues with the next exchange. The device that found the broken snapshot writes another."""
     bad = tmp_path / "bad"
     shutil.copytree(folder, bad)
     (bad / HERE / "chunk-000").write_bytes(b"garbage")
@@ -73,7 +73,7 @@ def test_a_broken_snapshot_is_passed_over_and_replaced(tmp_path: Path, folder: P
 
 @pytest.mark.parametrize("what", ["file", "inner file", "link", "directory", "full directory", "pipe", "sparse"])
 def test_something_in_the_place_of_a_snapshot(tmp_path: Path, folder: Path, what: str) -> None:
-    """It is a problem beside what was exchanged, or is replaced; it ends no exchange."""
+    """Another file in the place of a snapshot is replaced, or is a problem in the result. It fails no exchange."""
     inner = folder / HERE
     manifest = inner / "manifest.json"
     (folder / "snapshots").mkdir()
@@ -110,7 +110,7 @@ def test_something_in_the_place_of_a_snapshot(tmp_path: Path, folder: Path, what
 
 
 def test_a_manifest_of_millions_of_chunks(folder: Path, notes: llvs.Coordinator) -> None:
-    """Of our own manifests at most a million chunks are read, of another implementation's none."""
+    """Of a manifest of this library at most a million chunks are read, of another implementation's manifest none."""
     said = json.loads((folder / HERE / "manifest.json").read_bytes())
     body = json.dumps({**said, "chunkDigests": ["X"]}).replace('"X"', ",".join(['""'] * 1_000_001))
     (folder / HERE / "manifest.json").write_text(body)
@@ -124,7 +124,7 @@ def test_a_manifest_of_millions_of_chunks(folder: Path, notes: llvs.Coordinator)
 
 
 def test_a_snapshot_with_the_largest_metadata(tmp_path: Path) -> None:
-    """In JSON a control character of a key takes six bytes: what a store takes its snapshots can hold."""
+    """In JSON a control character of a key takes six bytes. A snapshot can hold all metadata that a store accepts."""
     metadata = {"\x01" * 4_090 + "%04d" % i: None for i in range(2_800)}
     with llvs.Store(storage="memory") as store:
         store.make_version(insert={"a": b"1"}, metadata=metadata)
@@ -138,7 +138,8 @@ def test_a_snapshot_with_the_largest_metadata(tmp_path: Path) -> None:
 
 
 def test_many_versions_of_the_far_future(folder: Path) -> None:
-    """Only their descendants have times in the far future, in this store and in others of the process. People see when they were made."""
+    """Only descendants of these versions get times in the far future, in this store and in others of the process. Users see when they were
+    made."""
     soon = time.time() - SINCE + 3_600
     publish(folder, "soon", files_of("soon", (), {"a": b"1"}, soon))
     far = [f"far-{i}" for i in range(1_030)]
@@ -159,7 +160,7 @@ def test_many_versions_of_the_far_future(folder: Path) -> None:
 
 @pytest.mark.parametrize("data", [b"1e999", b"-1e999", b"[1e999]", rb'"\ud800"', rb'{"\udc00":1}', b"NaN", b"9" * 5_000])
 def test_metadata_that_no_program_writes(folder: Path, data: bytes) -> None:
-    """Metadata that cannot be written as JSON again are returned as bytes, so that they can be printed and saved."""
+    """Metadata that cannot be written as JSON is returned as bytes, so that it can be printed and saved."""
     version = json.dumps({"version": {"identifier": "v", "timestamp": 1, "metadata": ["k", {"data": b64encode(data).decode()}]}}).encode()
     publish(folder, "v", (version, b"[]"))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
@@ -178,14 +179,14 @@ def test_metadata_that_no_program_writes(folder: Path, data: bytes) -> None:
     ],
 )
 def test_a_long_string(folder: Path, start: bytes, code: int) -> None:
-    """An id and a key are given up once they are too long, not when the file ends."""
+    """An id or a key is refused once it is too long, before the end of the file."""
     publish(folder, "junk", (start + b"A" * (4 << 20), b"[]"))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         assert [problem.code for problem in exchange.retrieve().problems] == [code]
 
 
 def test_more_metadata_than_fits(folder: Path) -> None:
-    """It is given up at the limit; what comes behind is not read."""
+    """Reading ends at the limit, before the bytes after it."""
     pair = b'"%04d",{"data":"' + b"A" * (1 << 20) + b'"},'
     text = b'{"version":{"identifier":"junk","timestamp":1,"metadata":[' + b"".join(pair % i for i in range(24)) + b"nonsense"
     publish(folder, "junk", (text, b"[]"))
@@ -197,11 +198,11 @@ def test_more_metadata_than_fits(folder: Path) -> None:
 
 
 def test_what_waits_says_so(folder: Path) -> None:
-    """Also what preserves bytes of a version that is not there: nobody can add it by hand."""
+    """The reason does not suggest copying the file by hand. This holds also for a version that preserves the bytes of an absent one."""
     publish(folder, "r", files_of("r"))
     version, _ = files_of("m", ("r",))
     publish(folder, "m", (version, json.dumps([{"preserve": {"valueId": "a", "storedVersionId": "gone"}}]).encode()))
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         (problem,) = exchange.retrieve().problems
         assert problem.code == llvs.ErrorCode.MISSING_PREDECESSOR
-        assert problem.reason.startswith("The version m waits for its predecessor gone, which is neither here nor there yet.")
+        assert problem.reason.startswith("The version m waits for its predecessor gone, which is neither in the store nor there yet.")

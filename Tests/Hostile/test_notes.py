@@ -35,14 +35,14 @@ def crc32c(data: bytes) -> int:
 
 
 def said(version: str, number: int) -> bytes:
-    """A note with one slot."""
+    """The bytes of a note with one slot."""
     data = version.encode()
     head = b"LLVSnt2\n" + struct.pack("<QI", number, len(data))
     return bytes(512 * (number % 2)) + head + struct.pack("<I", crc32c(head + data)) + data
 
 
 def put(place: Path, what: str) -> None:
-    """Something that is no file."""
+    """Puts something else than a file in the place of a note."""
     if what == "link":
         place.symlink_to("/nowhere")
     elif what == "pipe":
@@ -56,7 +56,7 @@ def put(place: Path, what: str) -> None:
 @pytest.mark.parametrize("lost", ["emptied", "removed"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind: str, lost: str) -> None:
-    """If no note can be written, a cache replaces it; the first note that is written makes it invalid."""
+    """If no note can be written, a cache replaces it. The first note that is written invalidates the cache."""
     path = tmp_path / "store"
     note = note_of(path, kind)
     llvs.Store(path, storage=kind).close()
@@ -64,7 +64,7 @@ def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind
     put(note, "full directory")
     at = None
     for i in range(2):
-        # Meanwhile it serves.
+        # Without a note the cache holds the current version.
         with llvs.Coordinator(path, storage=kind) as coordinator:
             assert at is None or coordinator.current_version.id == at
             first = coordinator.save(insert={f"old{i}": b"1"})
@@ -86,7 +86,7 @@ def test_an_old_cache_is_not_believed_when_the_note_is_lost(tmp_path: Path, kind
 
 @pytest.mark.parametrize("number", LATE)
 def test_a_note_of_a_high_number(tmp_path: Path, number: int) -> None:
-    """A note that is written after it has a higher number nevertheless."""
+    """The next note that is written has a higher number nevertheless."""
     path = tmp_path / "store"
     with llvs.Coordinator(path) as coordinator:
         first = coordinator.save(insert={"a": b"1"})
@@ -105,7 +105,7 @@ def test_a_note_of_a_high_number(tmp_path: Path, number: int) -> None:
 @pytest.mark.parametrize("what", ["link", "pipe", "directory", "full directory"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) -> None:
-    """A name can be open only once, also if there can be no note. What can be removed safely is removed; the log names the rest."""
+    """One name can be open only once, also if no note can exist. Files that can be removed safely are removed; the log names the others."""
     path = tmp_path / "store"
     note = note_of(path, kind)
     llvs.Store(path, storage=kind).close()
@@ -156,7 +156,7 @@ def test_a_close_waits_for_the_save_of_another_thread(tmp_path: Path) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory in which all users may make files, like /tmp."""
+    """A directory in which all users may create files, like /tmp."""
     place = Path(tempfile.mkdtemp())
     try:
         place.chmod(0o1777)
@@ -172,7 +172,7 @@ VICTIM, NEIGHBOUR = 65_534, 65_533
 @pytest.mark.parametrize("is_sticky", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_note_of_another_user(shared: Path, kind: str, is_sticky: bool) -> None:
-    """It is not believed, and locks nobody out: it is replaced, or not used where that is not possible."""
+    """Another user's note is not used, and locks out no device. It is replaced, or ignored if it cannot be."""
     if os.geteuid() != 0:
         return  # Only root can give files away.
     place = shared / "place"

@@ -39,7 +39,7 @@ observer.close()
 
 
 def test_a_child_that_comes_back_from_a_callback(tmp_path: Path) -> None:
-    """It ends there, and takes nothing that the parent waits for."""
+    """A child returns from the callback. It ends there, and takes nothing for which the parent waits."""
     for kind in ("store", "exchange"):
         arguments = [sys.executable, "-c", FORKING, kind, str(tmp_path / kind)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -53,7 +53,7 @@ def test_a_child_that_comes_back_from_a_callback(tmp_path: Path) -> None:
 
 
 def watching() -> dict[int, str]:
-    """Returns the inotify descriptors, and what they watch, as the system reports it."""
+    """Returns the inotify descriptors and what they watch, as the system reports them."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -65,12 +65,12 @@ def watching() -> dict[int, str]:
 
 
 def watched(of: int) -> set[int]:
-    """The numbers of the directories that a descriptor watches."""
+    """The inode numbers of the directories that a descriptor watches."""
     return {int(part[4:], 16) for line in watching().get(of, "").splitlines() for part in line.split()[1:] if part.startswith("ino:")}
 
 
 def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Path) -> None:
-    """For instance if a host closed all descriptors, as daemons do, and their numbers are now those of its own files."""
+    """A host has closed all descriptors, as daemons do, and opened its own files under the same numbers."""
     told = threading.Event()
     before = set(watching())
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, tmp_path / "x") as exchange, llvs.Store(storage="memory") as another:
@@ -80,7 +80,7 @@ def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Pa
         reading, writing = os.pipe()
         os.dup2(reading, mine)
         os.write(writing, b"the host's own bytes")
-        # It continues by polling.
+        # The observer continues by polling.
         with llvs.Exchange(another, tmp_path / "x") as other:
             other.send()
         assert told.wait(GUARD)
@@ -95,7 +95,7 @@ def test_an_observer_of_a_folder_leaves_the_hosts_descriptors_alone(tmp_path: Pa
 
 
 def test_a_folder_that_is_replaced(tmp_path: Path) -> None:
-    """The one that is there is watched, and no other; what a link leads to is not."""
+    """The observer watches the current folder only, and never the target of a link."""
     folder, elsewhere = tmp_path / "x", tmp_path / "elsewhere"
     versions = folder / "versions"
     elsewhere.mkdir()
@@ -106,14 +106,14 @@ def test_a_folder_that_is_replaced(tmp_path: Path) -> None:
             os.rename(versions, folder / f"old{i}")
             versions.mkdir()
             eventually(lambda: watched(mine) == {versions.stat().st_ino}, f"watching the new folder, {i}")
-        # The one above it as well.
+        # The parent folder is replaced as well.
         os.rename(folder, tmp_path / "old")
         versions.mkdir(parents=True)
         eventually(lambda: watched(mine) == {versions.stat().st_ino})
         os.rename(versions, folder / "old")
         versions.symlink_to(elsewhere)
         eventually(lambda: not watched(mine))
-        # Once a folder is there again it watches that: it has looked at the link before, and never watched what it leads to.
+        # When the folder exists again, it is watched. The link was checked before, and its target was never watched.
         never = elsewhere.stat().st_ino
         versions.unlink()
         versions.mkdir()

@@ -72,13 +72,14 @@ def sparse(path: Path, data: bytes, size: int = TIB) -> None:
 
 
 def cost(path: Path, use: str = "", **options: object) -> tuple[int, int, str]:
-    """Opens the store in a process of its own; the bytes that it read, those of memory that it took, and what it printed."""
+    """Opens the store in a process of its own. Returns the number of bytes that it read, the bytes of memory that it used, and its
+    output."""
     script = f"""
 import json, sys, llvs
 def read():
     return int(open("/proc/self/io").read().split()[1])
 def peak():
-    # Not that of whoever started this process, which getrusage() tells as well.
+    # Not with getrusage(), which includes the peak of the process that started this one.
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 llvs.Store({str(path)!r} + "-none").close()
 memory, before = peak(), read()
@@ -125,7 +126,7 @@ def test_a_segment_of_holes(whole: Path, content: str) -> None:
 
 
 def test_what_lies_behind_a_hole_is_found(whole: Path) -> None:
-    """Copies by other programs may be sparse: a hole reads as zeros, and what is behind it counts."""
+    """Copies by other programs may be sparse. A hole reads as zeros, and the frames behind it are read."""
     at = 64 * MIB
     path = whole / "segments" / f"{ID.hex()}.seg"
     sparse(path, HEADER + frame(ID, 64, record("before", (b"b", b"2"))), at)
@@ -136,10 +137,10 @@ def test_what_lies_behind_a_hole_is_found(whole: Path) -> None:
 
 
 def test_zeros_in_a_record_may_be_a_hole(tmp_path: Path) -> None:
-    """As `cp --sparse=always` makes them; the checksum over them is that of zeros."""
+    """`cp --sparse=always` makes holes of zeros, for which the checksums still hold."""
     with llvs.Store(tmp_path / "store") as store:
         store.make_version(None, id="zeros", insert={f"k{i}": os.urandom(9) + bytes(MIB - 10) for i in range(8)})
-        # A value is deflated when that makes it smaller; what a sparse copy makes is the same whatever is in it.
+        # A value that shrinks is stored compressed. The sparse copy is the same for every content.
     for file in (tmp_path / "store" / "segments").iterdir():
         copy = file.with_suffix(".copy")
         subprocess.run(["cp", "--sparse=always", file, copy], check=True)
@@ -193,7 +194,7 @@ def author(path: Path, frames: list[bytes]) -> None:
 
 
 def test_records_that_claim_one_id(whole: Path) -> None:
-    """Each is read once, though the one that prevails is large."""
+    """Each record is read once, though the one that prevails is large."""
     large = record("one", *((f"k{i:06}".encode(), b"v" * 100) for i in range(20)))
     frames = [large] + [record("one", (b"a", str(i).encode())) for i in range(3_000)]
     author(whole, frames)

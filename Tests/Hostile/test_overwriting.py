@@ -1,6 +1,6 @@
 """Attacks by a device that may write to an exchange folder: it adds or overwrites files under the ids of versions that others have.
 
-The versions that were sent, or are sent next, arrive nevertheless: a later device receives them.
+The genuine versions arrive nevertheless, whether they were sent before or are sent next: a later device receives them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def latest(store: llvs.Store, folder: Path) -> None:
 
 @pytest.mark.parametrize("with_twin", [True, False])
 def test_the_twin_of_the_next_merge(folder: Path, with_twin: bool) -> None:
-    """A file that claims the id in lower case does not keep a computed id out: the place distinguishes the two, and no device accepts the
+    """A file that claims a computed id in lower case does not block that id. The place distinguishes the two, and no device accepts the
     twin."""
     store, one, _, merge = forked(folder)
     with store, llvs.Exchange(store, folder) as exchange:
@@ -50,7 +50,7 @@ def test_the_twin_of_the_next_merge(folder: Path, with_twin: bool) -> None:
 
 
 def test_twins_that_the_place_holds_apart(folder: Path) -> None:
-    """Ids of the caller's: a file that claims to be the twin is rewritten if the twin is beside it."""
+    """Ids of the caller: the file of one id claims to be the twin. It is rewritten, since the twin has a file of its own."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         store.make_version(insert={"a": b"1"}, id="note")
         exchange.send()
@@ -68,7 +68,7 @@ def test_twins_that_the_place_holds_apart(folder: Path) -> None:
 
 
 def test_a_merge_made_while_no_exchange_is_open(tmp_path: Path, folder: Path) -> None:
-    """Its id was taken in advance: the next exchange finds that, though no retrieve looks at what is here."""
+    """The id of the merge was occupied in advance. The next exchange finds that, though no retrieve checks files of local versions."""
     store, one, _, merge = forked(folder)
     with store:
         publish(folder, merge, files_of(merge, (), {"evil": b"1"}))
@@ -80,7 +80,7 @@ def test_a_merge_made_while_no_exchange_is_open(tmp_path: Path, folder: Path) ->
 
 
 def forgeries(id: str, folder: Path) -> dict[str, tuple[bytes, bytes]]:
-    """Well-formed files, none of them the version's."""
+    """Well-formed files, none of which are the version's."""
     version, changes = (folder / "versions" / id).read_bytes(), (folder / "changes" / id).read_bytes()
     said = json.loads(version)
     wrong = {"version": {**said["version"], "digest": "0" * 64}}
@@ -97,7 +97,7 @@ def forgeries(id: str, folder: Path) -> dict[str, tuple[bytes, bytes]]:
 @pytest.mark.parametrize("kind", ["other files", "other changes", "another version file", "a wrong digest", "another name", "large"])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_sent_file_is_overwritten(folder: Path, kind: str, is_open: bool) -> None:
-    """By valid JSON: the next send of the same exchange, or of another one, rewrites the version."""
+    """Valid JSON replaces the file. The next send of the same exchange, or of another one, rewrites the version."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         first = store.make_version(insert={"a": b"1"}).id
         store.make_version(first, update={"a": b"2"})
@@ -111,9 +111,8 @@ def test_a_sent_file_is_overwritten(folder: Path, kind: str, is_open: bool) -> N
 
 
 def test_what_another_wrote_is_left_alone(folder: Path) -> None:
-    """The same version in other words stays as it is; so do two versions under one id of the caller's, of which nobody knows the right
-    one.
-    """
+    """A file with the same version in another spelling stays. Two versions under one id of the caller stay, too: no device knows the right
+    one."""
     with llvs.Store(storage="memory") as store:
         id = store.make_version(insert={"a": b"1"}).id
         store.make_version(insert={"b": b"1"}, id="note", root=True)
@@ -135,7 +134,7 @@ def test_what_another_wrote_is_left_alone(folder: Path) -> None:
 
 
 def old_merge_id(after: Sequence[str]) -> str:
-    """By the formula that leaves the timestamp out."""
+    """The id of a merge by the old formula, which leaves the timestamp out."""
     hashed = b"llvs merge 1\0" + bytes([2]) + b"".join(struct.pack("<H", len(p)) + p.encode() for p in after) + struct.pack("<II", 0, 0)
     digest = bytearray(sha256(hashed).digest()[:16])
     digest[6], digest[8] = digest[6] & 15 | 0x80, digest[8] & 63 | 0x80
@@ -144,7 +143,7 @@ def old_merge_id(after: Sequence[str]) -> str:
 
 
 def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
-    """Under the id of the genuine one: no device accepts it, so it is rewritten."""
+    """A merge with another timestamp is published under the id of the genuine one. No device accepts it, so it is rewritten."""
     one, two = tmp_path / "one", tmp_path / "two"
     for id, after, timestamp in (("p", (), 7e8), ("q", (), 7e8)):
         publish(one, id, files_of(id, after, {id: b"1"}, timestamp))
@@ -162,7 +161,7 @@ def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["changes", "versions"])
 def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
-    """The file has the same size and time of modification as before: the open exchange rewrites the version nevertheless."""
+    """The file has the same size and modification time as before. The open exchange rewrites the version nevertheless."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         first = store.make_version(insert={"a": b"1" * 50}).id
         exchange.send()
@@ -171,7 +170,7 @@ def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
         was, data = file.stat(), file.read_bytes()
         probe = folder / "probe"
         probe.touch()
-        while probe.stat().st_ctime_ns <= was.st_ctime_ns:  # file systems count time in steps
+        while probe.stat().st_ctime_ns <= was.st_ctime_ns:  # file systems have coarse clocks
             probe.touch()
         probe.unlink()
         other = data.replace(b"MTEx", b"MTEy", 1) if kind == "changes" else data.replace(b'"digest":"', b'"digest":"x', 1)
@@ -183,5 +182,5 @@ def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
         store.make_version(first, update={"a": b"2"})
         assert first in exchange.send().versions
         latest(store, folder)
-        # Nothing is looked at twice, let alone written.
+        # No file is read twice, or written.
         assert not exchange.send().versions

@@ -1,5 +1,4 @@
-"""A folder in the packed layout to which another program writes: files that it adds or cuts short do not harm honest devices
-permanently."""
+"""A folder in the packed layout to which another program writes. Files that it adds or cuts short do honest devices no lasting harm."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def count(store: llvs.Store) -> int:
 
 
 def false_reference(place: Place, value: bytes) -> Path:
-    """A pack with a version that nobody can take: it names a value that is there, in parts that are not."""
+    """Makes a pack with a version that no device can accept: it names a stored value, in parts that do not exist."""
     blob = records.reference(value, [b"\xee" * 16])
     evil = records.made(records.record("evil", (), 3.0, blobs={b"x": blob}), [blob])
     return place.put(writer.pack(place.store_id, SALT, EVIL, 1, 1, [evil]))
@@ -84,7 +83,7 @@ def test_a_false_reference_does_not_replace_the_right_one(place: Place) -> None:
         evil.unlink()
         folded = [name for name in place.files() if "/base/" in name]
         assert folded
-        # Packs that were merged are deleted after some time: a new device receives only the merged one.
+        # Merged packs are deleted later: a new device receives only the resulting pack.
         for name in folded:
             data = (place.folder / name).read_bytes()
             for replaced in reader.read_pack(name, data, [place.store_id], len(data)).replaces:
@@ -125,7 +124,7 @@ def test_a_pack_that_is_cut_is_sent_again(place: Place, left: int) -> None:
 
 @pytest.mark.parametrize("size, values, versions", [(16 << 20, 40, 1), (60_000_000, 1, 4), (1_000, 1, 1)])
 def test_values_deflated_within_deflated_blocks_are_refused(place: Place, size: int, values: int, versions: int) -> None:
-    """Zeros, of which some KB are in the folder. The honest pack beside it is taken, within little memory and disk."""
+    """The packs hold a few KB that inflate to zeros. The honest pack beside them is received, with little memory and disk space."""
     with place.device("a") as a:
         save(a, k=b"1")
         place.sync(a)
@@ -152,7 +151,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def test_a_large_value_under_many_names_takes_room_in_proportion(place: Place) -> None:
-    """A few KB are in the folder, and one version of them would take half a gigabyte. What is in proportion is taken beside it."""
+    """A folder of a few KB contains a version that would need half a gigabyte. Versions of reasonable size beside it are received."""
     value = bytes(8 << 20)
     with place.device("a") as a, place.device("b") as b:
         save(a, k=b"1")
@@ -176,7 +175,8 @@ def test_a_large_value_under_many_names_takes_room_in_proportion(place: Place) -
 
 
 def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
-    """Without it no new device reads the packs. In a folder the next to exchange puts it back, also one with nothing to send."""
+    """Without the root no new device reads the packs. In a folder the next device that exchanges restores it, even if it has nothing to
+    send."""
     with place.device("a") as a, place.device("c") as c:
         save(a, x=b"1")
         place.sync(a)
@@ -188,13 +188,13 @@ def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
             assert (place.folder / root).read_bytes() == was
         place.sync(c)
         assert count(c) == count(a)
-        # A folder that was emptied is another one: nothing is put there.
+        # An emptied folder counts as a new place, so the device writes nothing to it.
         for name in place.files():
             (place.folder / name).unlink()
         with pytest.raises(llvs.Error, match="was emptied"):
             place.sync(a)
         assert not place.files()
-        # Nor is it where there is another one by now.
+        # The same holds if the folder has the root of another store.
         with place.device("d") as d:
             save(d, y=b"2")
             place.sync(d)
@@ -203,6 +203,6 @@ def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
             with pytest.raises(llvs.Error, match="the place of another store"):
                 way.send()
         assert place.files() == before
-        # Until the user allows to join the two.
+        # The user then allows the device to join it.
         with llvs.Exchange(a, llvs.Remote(f"file://{place.folder}?layout=packed"), restoration_state=b"new") as way:
             assert len(way.retrieve().retrieved) == 1 and len(way.send().sent) == 1

@@ -1,4 +1,4 @@
-"""Streams of packs that are made to do harm: they are refused, cost little to read, and leave the store unchanged."""
+"""Harmful streams of packs: they are refused, cost little to read, and leave the store unchanged."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_cut_and_many_changed_bytes(tmp_path: Path) -> None:
 
 
 def signed(name: str, data: bytes) -> writer.File:
-    """With a digest and a name that fit."""
+    """Makes the digest and the name match the data."""
     at, size = struct.unpack_from("<QI", data, len(data) - 160)
     digest = hashlib.sha256(data[:64] + data[at : at + size] + data[-160:-88]).digest()
     data = data[:-88] + digest + data[-56:]
@@ -89,7 +89,7 @@ def test_indexes_that_were_forged(tmp_path: Path) -> None:
 
 
 def bomb(raw: int, claimed: int) -> writer.File:
-    """A pack with a block that inflates to so many zeros, and says that it has so many."""
+    """Makes a pack with a block that inflates to `raw` zeros, and claims `claimed` bytes."""
     deflater = zlib.compressobj(9, zlib.DEFLATED, -15)
     stored = deflater.compress(bytes(raw)) + deflater.flush()
     header = reader.MAGIC + bytes([1, names.LOG]) + bytes(6) + STORE + SALT + WRITER + struct.pack("<II", 1, 1)
@@ -114,7 +114,7 @@ def test_bombs(raw: int, claimed: int, code: int) -> None:
 
 
 def test_sizes_are_no_promises() -> None:
-    """A frame that says 4 GiB, and one that says 16 MiB and gives nothing."""
+    """One frame claims 4 GiB, another claims 16 MiB and ends early."""
     start = stream.MAGIC + b"\1" + bytes(7) + STORE
     with llvs.Store(storage="memory") as store:
         assert refused(store, start + struct.pack("<BI", 1, 0xFFFFFFFF) + bytes(100)) == llvs.ErrorCode.TOO_LARGE
@@ -130,7 +130,7 @@ def test_packs_of_another_stream() -> None:
 
 
 def test_versions_that_are_not_what_their_ids_say() -> None:
-    """The id of a version that the library made, with something else in it."""
+    """The id of a version that the library made, with other contents."""
     with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
         genuine = one.make_version(insert={"key": b"mine"})
         forged = records.made(records.record(genuine.id, (), 1.5, {b"key": b"yours"}))
@@ -140,7 +140,8 @@ def test_versions_that_are_not_what_their_ids_say() -> None:
 
 
 def test_values_that_nobody_names_leave_nothing(tmp_path: Path) -> None:
-    """Large values come before the versions that name them: a stream of nothing but these fills no disk for longer than it is read."""
+    """Large values come before the versions that name them. Values of a stream without such versions occupy the disk only while the stream
+    is read."""
     values = [bytes([n]) * (2 * MIB) for n in range(9)]
     parts = [writer.blob_part(STORE, SALT, WRITER, hashlib.sha256(value).digest()[:16], 0, value) for value in values]
     wrong = writer.blob_part(STORE, SALT, WRITER, bytes(16), 0, bytes(2 * MIB))
@@ -183,7 +184,7 @@ with llvs.Store({other!r}, memory_budget=8 << 20) as store:
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """60 MiB of versions, and one value of as much."""
+    """Memory remains bounded for 60 MiB of versions, and for one value of 60 MiB."""
     with llvs.Store(tmp_path / "one", durability="normal") as store:
         version = store.make_version(insert={"film": iter([bytes([n]) + Random(n).randbytes(MIB - 1) for n in range(60)])})
         for n in range(24):
@@ -195,7 +196,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 
 
 def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> None:
-    """Inside a block that is deflated, too: a stream of some KB would fill the disk."""
+    """Compressed again within a compressed block: a stream of a few KB would fill the disk."""
     bombs = [records.made(records.deflated(f"bomb{number}", 60_000_000, 1)) for number in range(4)]
     honest = records.simple("A", (), b"hello")
     data = stream.write(STORE, [writer.pack(STORE, SALT, WRITER, 1, 1, [honest, *bombs])])
@@ -208,7 +209,7 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_large_value_under_many_names_takes_room_in_proportion() -> None:
-    """A stream of some KB, of which one version would take half a gigabyte. What is in proportion is taken beside it."""
+    """A stream of a few KB contains a version that would need half a gigabyte. Versions of reasonable size beside it are received."""
     value = bytes(8 * MIB)
     part = writer.blob_part(STORE, SALT, WRITER, hashlib.sha256(value).digest()[:16], 0, value)
     blob = records.reference(value, [hashlib.sha256(part[1]).digest()[:16]])

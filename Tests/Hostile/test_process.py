@@ -21,7 +21,7 @@ LARGE = 1_200_000
 
 @contextmanager
 def free_descriptors(count: int) -> Iterator[None]:
-    """So many numbers of descriptors are left to this process within."""
+    """Leaves this number of descriptors to the process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     taken: list[int] = []
@@ -42,7 +42,7 @@ def free_descriptors(count: int) -> Iterator[None]:
 
 
 def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
-    """No older state is taken for the newest because a large value could not be read."""
+    """If a large value cannot be read, an older state is not mistaken for the newest."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         version = store.make_version(None, insert={"a": b"1"})
@@ -63,7 +63,7 @@ def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
                         assert version.id in another, f"{free} descriptors"
                 except llvs.TooManyFilesError:
                     pass
-            # And nothing is forgotten once there are enough.
+            # Once there are enough descriptors, no version is missing.
             reader.reload()
             assert version.id in reader
     assert outcomes == {"reloaded", "refused"}
@@ -130,7 +130,7 @@ with llvs.Store(path) as store:
 
 
 def test_the_limit_on_file_sizes_is_an_error(tmp_path: Path) -> None:
-    """And not a signal that ends the process."""
+    """The limit causes an error, and no signal that ends the process."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(tmp_path / "store"), str(tmp_path / "shared")], capture_output=True, text=True, timeout=300
     )
@@ -219,7 +219,7 @@ def test_threads_of_the_library_take_no_signals(tmp_path: Path) -> None:
 
 
 def test_an_observer_without_its_descriptors_goes_on(tmp_path: Path) -> None:
-    """The host closed them, as a daemon does: it looks from time to time, and ends when it is asked to."""
+    """The host closed the observer's descriptors, as a daemon does. The observer polls, and ends on request."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         version = store.make_version(None, insert={"a": b"1"})

@@ -1,6 +1,5 @@
-"""Each argument of a Python program is read once: no object that changes between two reads makes the library read or write memory of
-others.
-"""
+"""Each argument of a Python program is read once. An object that changes between two reads cannot make the library access foreign
+memory."""
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ import pytest
 from sampling import sample
 
 SECRET = b"the bytes"
-#: Sizes that a lie may name: less, more than there is, more than any memory.
+#: False sizes: smaller, larger, larger than any memory.
 LIES = [0, 1, 1 << 16, 1 << 40]
 
 
 def lying_bytes(size: int, data: bytes = SECRET) -> bytes:
-    """Bytes that claim another size, and other contents by every method that can be overridden."""
+    """Makes bytes that claim another size, and other contents in every method that can be overridden."""
 
     class Lying(bytes):
         def __len__(self) -> int:
@@ -52,7 +51,7 @@ def lying_bytes(size: int, data: bytes = SECRET) -> bytes:
 
 
 def lying_str(size: int, text: str) -> str:
-    """Text that claims another length, and encodes itself as something else."""
+    """Makes text that claims another length, and encodes itself as something else."""
 
     class Lying(str):
         def __len__(self) -> int:
@@ -115,7 +114,7 @@ def test_a_list_of_ids_that_lies_or_changes(store: llvs.Store) -> None:
 
 
 class TellingTwice(Mapping[str, bytes]):
-    """A mapping whose keys, values and items are never the same twice, and whose size is a lie."""
+    """A mapping whose keys and values differ at each call, and whose size is false."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -146,7 +145,7 @@ def test_a_dictionary_that_another_thread_changes(memory: llvs.Store) -> None:
     done = threading.Event()
 
     def churn() -> None:
-        # It changes size and order without end: its first id returns at the end as another one.
+        # Changes its size and order all the time: its first id returns at the end as another one.
         number = 2000
         while not done.is_set():
             del values[next(iter(values))]
@@ -217,7 +216,7 @@ def test_views_of_every_form(store: llvs.Store) -> None:
 
 
 class Changing:
-    """Gives a longer buffer each time it is asked (since Python 3.12, objects written in Python may)."""
+    """Returns a longer buffer at each call (since Python 3.12, objects written in Python may)."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -248,7 +247,7 @@ def test_buffers_that_change(tmp_path: Path) -> None:
         finally:
             done.set()
             changing.join()
-        # Whatever was stored, it fits its checksums.
+        # The stored bytes match their checksums, whichever they are.
         assert store.verify().damages == ()
         for version in versions:
             state = store.at(version)
@@ -318,7 +317,7 @@ def test_a_file_that_gives_more_than_it_was_asked_for(store: llvs.Store) -> None
 
 
 class Places(list):  # type: ignore[type-arg]
-    """As many as were asked for, it says."""
+    """A list that claims to have the requested number of elements."""
 
     def __init__(self, count: int, numbers: Any) -> None:
         super().__init__(numbers)

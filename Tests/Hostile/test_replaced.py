@@ -1,4 +1,4 @@
-"""Other programs change the files of a store while it is open: replace directories (by a restore, or a syncing program), remove caches,
+"""Other programs change the files of a store while it is open: they replace directories (a restore, or a syncing program), remove caches,
 make hard links, take locks. Acknowledged versions remain, and no file of another user is written."""
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LARGE = 1_200_000
 
 
 def put_anew(folder: Path) -> None:
-    """As a restore does: the same files in another directory of the name."""
+    """Replaces a directory by a copy with the same files, as a restore does."""
     os.rename(folder, folder.with_name("was"))
     shutil.copytree(folder.with_name("was"), folder)
 
 
 def replaced(folder: Path) -> None:
-    """As a program does that syncs: the copy is made first."""
+    """Replaces a directory by a copy that was made before, as a syncing program does."""
     shutil.copytree(folder, folder.with_name("new"))
     os.rename(folder, folder.with_name("was"))
     os.rename(folder.with_name("new"), folder)
@@ -45,7 +45,7 @@ def test_what_is_acknowledged_is_there(tmp_path: Path, name: str, change: Callab
     with llvs.Store(path, durability=durability) as store:
         first = store.make_version(None, insert={"small": b"1"})
         if name == "blobs":
-            # On another line: where the directory is only moved away it is lost.
+            # On another line, which is lost if the directory is only moved away.
             store.make_version(first, insert={"other": os.urandom(LARGE)})
         change(path / name)
         acknowledged, expected = [], {}
@@ -101,7 +101,7 @@ def all_put_back(copy: Path, segments: Path) -> None:
 @pytest.mark.parametrize("put_back", [one_file_put_back, all_put_back])
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_closing_keeps_what_was_acknowledged(tmp_path: Path, durability: str, put_back: Callable[[Path, Path], None]) -> None:
-    """Of a segment whose name an older copy now has, although all of it was synced long ago."""
+    """An older copy replaces a segment whose content was synced long ago. Closing restores the acknowledged version."""
     path = tmp_path / "store"
     with llvs.Store(path, durability=durability) as store:
         first = store.make_version(None, insert={"a": b"1"})
@@ -127,7 +127,7 @@ def test_a_store_that_is_gone_can_be_closed(tmp_path: Path, durability: str) -> 
 @pytest.mark.parametrize("end", ["closes", "dies"])
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_forked_child_keeps_no_name(tmp_path: Path, kind: str, end: str) -> None:
-    """Neither when the parent closes the coordinator, nor when it ends without that."""
+    """A forked child does not keep a coordinator's name in use, whether the parent closes the coordinator or ends without closing it."""
     path = tmp_path / "store"
     arguments = [sys.executable, "-c", SLEEPER, str(path), kind, end]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -151,9 +151,9 @@ def test_removed_caches(tmp_path: Path, change: Callable[[Path], None]) -> None:
         other = coordinator.store.make_version(coordinator.current_version, insert={"a": b"2"})
         coordinator.save(insert={"b": b"2"})
         change(path / "cache")
-        time.sleep(0.1)  # It looks at most every 50 ms.
+        time.sleep(0.1)  # The note is checked at most every 50 ms.
         coordinator.current_version = other.id
-        # The name is taken again.
+        # The coordinator holds the name again.
         with pytest.raises(llvs.BusyError):
             llvs.Coordinator(path)
     with llvs.Coordinator(path) as coordinator:
@@ -182,7 +182,7 @@ def test_caches_that_go_away_are_no_error(tmp_path: Path, how: str) -> None:
         elif how == "a link":
             elsewhere.mkdir()
             caches.symlink_to(elsewhere)
-        time.sleep(0.1)  # The note is looked at most every 50 ms.
+        time.sleep(0.1)  # The note is checked at most every 50 ms.
         coordinator.save(insert={"saved": b"1"})
         assert len(store.at("first").items()) == 5_000
         last = store.make_version("first", update={f"k{i}": b"2" for i in range(5_000)})
@@ -191,7 +191,7 @@ def test_caches_that_go_away_are_no_error(tmp_path: Path, how: str) -> None:
         store.compact()
     with llvs.Store(path) as store:
         assert store.at(last)["k7"] == b"2"
-    # They are there again, unless something else is.
+    # The caches are written again, unless another file is in their place.
     if how.startswith("a "):
         assert not caches.is_dir() or not list(elsewhere.iterdir())
     else:
@@ -233,7 +233,7 @@ def test_a_linked_note_is_not_written(tmp_path: Path, kind: str) -> None:
         with pytest.raises(llvs.BusyError):
             llvs.Coordinator(path, storage=kind)
     assert private.read_bytes() == b"of nobody else\n"
-    # A copy by links has the current version as well, and keeps its own.
+    # A hard-linked copy of the note is valid, and is not written to.
     os.link(note(path, kind), tmp_path / "kept")
     kept = (tmp_path / "kept").read_bytes()
     with llvs.Coordinator(path, storage=kind) as coordinator:
@@ -256,7 +256,7 @@ def test_who_may_only_read_cannot_lock_the_note(tmp_path: Path, file_mode: int, 
                     coordinator.save(insert={"a": b"1"})
                     if left_as is None or expected == 0o600:
                         assert stat.S_IMODE(note(path, kind).stat().st_mode) == expected
-                # As an earlier version of the library made it.
+                # The permissions of a note by an earlier version of the library.
                 note(path, kind).chmod(0o644)
     finally:
         os.umask(before)

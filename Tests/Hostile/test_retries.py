@@ -1,5 +1,5 @@
-"""A packed place with files from a hostile device that cannot be added: the versions of honest devices are received first, and the number
-of requests grows only in proportion to those files.
+"""A packed place with files of a hostile device that cannot be added. The versions of honest devices are received first, and the number of
+requests grows only in proportion to those files.
 
 Requests and bytes are counted at a stand-in, at n and at 4n.
 """
@@ -78,7 +78,7 @@ class Shelf(llvs.RemoteFiles):
 
 
 class Place:
-    """Files that several devices reach, and to which another program writes."""
+    """Files that several devices share, and to which another program writes."""
 
     def __init__(self, new_store: Callable[[], llvs.Store]) -> None:
         self.files = dict[str, bytes]()
@@ -112,20 +112,20 @@ def place(new_store: Callable[[], llvs.Store]) -> Place:
 
 
 def missing(number: int) -> records.BlobReference:
-    """A value of 2 MiB that is nowhere."""
+    """Refers to a value of 2 MiB that does not exist."""
     sha = hashlib.sha256(b"%d" % number).digest()
     return records.BlobReference(sha[:16], 2 << 20, sha, (NOWHERE,))
 
 
 def lacking(number: int, *others: records.BlobReference) -> records.Made:
-    """A version that names a value which is nowhere, beside others."""
+    """Makes a version that refers to a missing value, and to others."""
     blobs = [missing(number), *others]
     named = {b"x%d" % at: blob for at, blob in enumerate(blobs)}
     return records.made(records.record(f"evil{number:06}", (), 3.0, blobs=named), blobs)
 
 
 def honest_value(place: Place) -> tuple[bytes, records.BlobReference]:
-    """A value of several parts that an honest device sends."""
+    """Sends a value of several parts, as an honest device does."""
     value = os.urandom((20 << 20) + 1)
     place.first.make_version(place.first.most_recent_head, insert={"photo": value})
     place.sync(place.first)
@@ -149,7 +149,7 @@ def test_packs_that_unlock_one_another_are_read_once(place: Place, new_store: Ca
     for number in range(count):
         place.lay(b"M%07d" % number, lacking(number))
         behind = (f"chain{number + 1:06}",) if number + 1 < count else ()
-        # In the order of their numbers each builds on the next.
+        # In the order of their numbers each has the previous one as its predecessor.
         version = records.made(records.record(f"chain{number:06}", behind, 3.0, {b"k": b"x"}))
         place.lay(b"CHAINWRT", version, number=number + 1)
     device = new_store()
@@ -195,7 +195,7 @@ def test_versions_that_are_refused_do_not_fetch_a_value_again_and_again(
     value, reference = honest_value(place)
     for number in range(count):
         version = records.made(records.record(f"evil{number:06}", (), 3.0, blobs={b"x": reference}), [reference])
-        # It is another version than the index says.
+        # The index names another version than the pack contains.
         place.lay(b"A%07d" % number, dataclasses.replace(version, identity8=bytes(8)))
     device = new_store()
     reads = Counter(call for call in place.sync(device).calls if call.startswith("read pack1/blob/"))
@@ -205,7 +205,7 @@ def test_versions_that_are_refused_do_not_fetch_a_value_again_and_again(
 
 
 def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: Callable[[], llvs.Store]) -> None:
-    """Each exchange is cancelled after some requests, as by a phone that lets a program run for some seconds."""
+    """Each exchange is cancelled after a few requests, as on a phone that lets a program run for a few seconds."""
     second = new_store()
     place.sync(second)
     for number in range(400):
@@ -223,7 +223,7 @@ def test_honest_devices_with_little_time_keep_in_step(place: Place, new_store: C
             except llvs.CancelledError:
                 pass
 
-    # Each hostile file is read once, in as many exchanges as that takes.
+    # Each hostile file is read once, spread over several exchanges.
     for _ in range(10):
         for store in (place.first, second):
             brief(store)

@@ -1,4 +1,4 @@
-"""Rules and documents that are made to be expensive: merging inside values costs in proportion to the data sent, and not to its square."""
+"""Rules and documents that are made to be expensive. Merging inside values costs in proportion to the data sent, not to its square."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def diverge(store: llvs.Store, schema: object, documents: list[bytes], name: str
 
 
 def test_the_paths_of_conflicts_are_bounded() -> None:
-    """The name of n bytes is in the paths of n conflicts: they are told as one then."""
+    """A name of n bytes would occur in the paths of n conflicts. They are reported as one conflict."""
     count = 3_000
     documents = [text({"n" * count: {f"a{i}": v for i in range(count)}}) for v in (1, 2, 3)]
     with llvs.Store(storage="memory") as store:
@@ -47,7 +47,7 @@ text = lambda value: json.dumps(value, separators=(",", ":")).encode()
 
 
 def within(gib: int, body: str) -> None:
-    """Runs it in a process of so much address space, which ends as it should."""
+    """Runs a program with a limit of `gib` GiB of address space, and expects its success."""
     done = subprocess.run([sys.executable, "-c", PEAK.format(gib=gib, body=body)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2_000:]
 
@@ -79,7 +79,7 @@ def test_what_is_absent_is_short() -> None:
 
 
 def test_a_merge_writes_no_more_than_it_was_given() -> None:
-    """An absent value is written into each element from which one side removed it while the other side edited it."""
+    """An absent value is written into each element from which one side removed it and which the other side edited."""
     count = 20_000
     rules = {"/*/x": {"absent": "A" * 1_000}}
     base = text({f"m{i}": {"x": "1", "y": 1} for i in range(count)})
@@ -91,7 +91,7 @@ def test_a_merge_writes_no_more_than_it_was_given() -> None:
 
 
 def test_many_prefixes_and_ids(tmp_path: Path) -> None:
-    """The longest prefix of each id is found without trying all."""
+    """The longest prefix of each id is found without comparing all prefixes."""
     count, shared = 4_000, "z" * 400
     schema = {f"{shared}a{i:07}": "auto" for i in range(count)} | {"z": {"/n": "counter"}, shared: {"/n": {"as": "counter"}}}
     ids = [f"{shared}b{i:07}" for i in range(count)]
@@ -121,7 +121,7 @@ def test_open_conflicts_of_a_document_that_was_edited(shape: str) -> None:
 
 
 def test_rules_that_nobody_knows_keep_nobody_from_merging(tmp_path: Path) -> None:
-    """One version with rules of a number that is not known: it stays apart, by name, and the others meet."""
+    """One version has rules with an unknown number. It remains a head and is reported; the other devices' versions are merged."""
     folder = (tmp_path / "folder").as_uri()
     with llvs.Coordinator(storage="memory", exchange=folder) as mine, llvs.Coordinator(storage="memory", exchange=folder) as yours:
         mine.save(insert={"mine": b"1"})
@@ -143,7 +143,7 @@ def test_rules_that_nobody_knows_keep_nobody_from_merging(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("unknown", [b'{"merge":7}', b'{"merge":1,"ids":{"a/":"sat"}}', b"no rules"])
 def test_a_new_device_with_rules_of_its_own_opens_where_there_are_such(tmp_path: Path, unknown: bytes) -> None:
-    """Its only head has rules that nobody here follows: newer ones stand, and are told; those that are not valid are replaced."""
+    """The only head has rules that this library cannot follow. Newer rules stay and are reported; invalid ones are replaced."""
     folder, mine = (tmp_path / "folder").as_uri(), {"merge": 1, "ids": {"n": "counter"}}
     is_newer = b"7" in unknown
     with llvs.Store(storage="memory") as peer, llvs.Exchange(peer, folder) as exchange:
@@ -157,7 +157,7 @@ def test_a_new_device_with_rules_of_its_own_opens_where_there_are_such(tmp_path:
         else:
             device.sync()
 
-    # The content comes after the rules were registered, and they are registered again at the next opening.
+    # The rules were registered before the content arrived. They are registered again at the next opening.
     with llvs.Coordinator(tmp_path / "device", exchange=folder, schema=mine) as device:
         sync(device)
         assert device["n"] == b"1"
@@ -174,13 +174,13 @@ def test_a_new_device_with_rules_of_its_own_opens_where_there_are_such(tmp_path:
         assert again.version is None and (again.problem is not None) == is_newer
         with pytest.raises(llvs.InvalidArgumentError):
             device.register_schema(b"[1]")
-        # Once others prevail, what was registered is added to them.
+        # Once readable rules prevail, the registered ones are added to them.
         if is_newer:
             device.save(update={"__llvs_schema": b'{"ids":{"m":"counter"},"merge":1}'})
             device.sync()
             assert json.loads(device["__llvs_schema"])["ids"] == {"m": "counter", "n": "counter"}
             assert device.schema().problem is None
-    # One that has all of it by its store alone.
+    # A coordinator whose store has everything already.
     with llvs.Store(tmp_path / "other") as other:
         with llvs.Exchange(other, folder) as exchange:
             exchange.retrieve()

@@ -1,5 +1,5 @@
-"""Forged segments, and forged marker files of a directory: lengths that do not fit, with correct checksums. Each test is for a guard
-without which the process would end, or a result would be wrong. Tests run in child processes, since a trap could end them."""
+"""Forged segments and marker files with wrong lengths and correct checksums. Each test is for a guard without which the process would end,
+or a result would be wrong. The tests run in child processes, since a trap could end them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def whole(tmp_path: Path) -> Path:
 
 
 def told(path: Path, verify: bool = True) -> tuple[list[str], list[str], int]:
-    """Returns the heads of the store and the report of verifying it, from a child process; and the MiB that it used."""
+    """Verifies a store in a child process. Returns its heads, the reported damages, and the MiB that the process used."""
     script = f"""
 import json, llvs
 def peak():
@@ -52,7 +52,7 @@ def table(*lengths: int, count: int = -1) -> bytes:
 
 
 def framed(*records: bytes, lengths: list[int], padding: bytes = b"") -> bytes:
-    """Returns a batch whose table has these lengths; all checksums are correct, as far as lengths allow."""
+    """Makes a batch with these lengths in its table. All checksums are correct, as far as the lengths allow."""
     content = b"".join(records) + padding
     ends = [sum(len(r) for r in records[:i]) for i in range(len(records))]
     pairs = [(length, reader.checksum(content[start : start + min(length, len(content))])) for start, length in zip(ends, lengths)]
@@ -65,7 +65,7 @@ def put(path: Path, data: bytes) -> None:
 
 
 def behind(data: bytes) -> bytes:
-    """A version behind it, by which it is no tail that is being written."""
+    """Adds a version after the data, so that the data does not count as an unfinished tail."""
     return data + frame(ID, 64 + len(data), record("behind", (b"b", b"2")))
 
 
@@ -77,7 +77,7 @@ def test_a_frame_that_ends_behind_the_file(whole: Path, size: int) -> None:
 
 @pytest.mark.parametrize("size", [MOST, 1 << 40], ids=["most", "large"])
 def test_a_frame_behind_damage_that_ends_behind_the_file(whole: Path, size: int) -> None:
-    """Frames behind a damaged one are walked over, to see which were synced."""
+    """The frames after a damaged one are visited, to find out which were synced."""
     bad = frame_header(ID, 64, 4, 1) + b"none"
     put(whole, bad + frame_header(ID, 64 + len(bad), size, 0))
     assert told(whole)[0] == ["whole"]
@@ -101,7 +101,7 @@ def test_a_record_that_reaches_into_the_next_frame(whole: Path) -> None:
     """Bytes after the frame are not a part of the record."""
     one = record("one", (b"c", b"3"))
     half = framed(one, lengths=[len(one)])[: -len(one)]
-    # The same table in a frame that ends before the record does.
+    # The same table in a frame that ends before the record.
     body = half[48:] + one[:20]
     cut = frame_header(ID, 64, len(body), reader.checksum(half[48:])) + body
     put(whole, behind(cut + one[20:]))
@@ -132,7 +132,7 @@ def test_two_records_that_fill_their_frame(whole: Path) -> None:
 @pytest.mark.parametrize("kind", [2, 3, 9, 200], ids=["seal", "sources", "unknown", "to be passed over"])
 @pytest.mark.parametrize("size", [0, 15, 16, 17])
 def test_other_frames_of_any_size(whole: Path, kind: int, size: int) -> None:
-    """Frames after one with a wrong claim are found."""
+    """Frames after one with a false claim are found."""
     body = os.urandom(size)
     head = bytearray(frame_header(ID, 64, size, reader.checksum(body) ^ 1))
     head[4] = kind
@@ -142,7 +142,7 @@ def test_other_frames_of_any_size(whole: Path, kind: int, size: int) -> None:
 
 
 def test_a_list_of_sources_that_is_a_hole(whole: Path) -> None:
-    """It is not held in memory, whatever it claims."""
+    """The list is not held in memory, whatever size it claims."""
     size = 1 << 32
     head = bytearray(frame_header(ID, 64, size, 0))
     head[4] = 3
@@ -177,14 +177,14 @@ def test_a_segment_under_the_name_of_another(whole: Path) -> None:
 
 
 def test_a_frame_of_another_segment(whole: Path) -> None:
-    """A store within a value of a store: its frames are not taken for this one's, nor those that lie elsewhere than they say."""
+    """A store inside a value of a store. Frames of another segment, and frames that claim another position, are ignored."""
     other = bytes(16)
     for data in (frame(other, 64, record("other", (b"b", b"2"))), frame(ID, 65, record("elsewhere", (b"b", b"2")))):
         put(whole, behind(data))
         assert told(whole)[0] == ["behind", "whole"]
 
 
-# ---- The file that says what the directory is ----
+# ---- The marker file of the directory ----
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_frame_of_another_segment(whole: Path) -> None:
     ids=lambda value: repr(value)[:40],
 )
 def test_the_marker(whole: Path, text: bytes, code: llvs.ErrorCode | None) -> None:
-    """A format that is not known is refused, and changed by nobody; what is none is told, and costs no version."""
+    """An unknown format is refused, and the file stays unchanged. A damaged marker is reported, and no version is lost."""
     (whole / "llvs-store").write_bytes(text)
     if code is None:
         heads, damages, _ = told(whole)

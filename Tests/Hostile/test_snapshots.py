@@ -46,7 +46,7 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
             store.restore_snapshot(shared, progress=progress)
         added = len(list(store.history()))
         assert 0 < added < 4
-        # It says what became of it, and nothing that was not checked is here.
+        # The error says how many versions were added. No unchecked version was added.
         assert "changed while it was being restored" in str(caught.value) and f"{added} of its 4 versions were added" in str(caught.value)
         assert "Nothing of it was added" not in str(caught.value)
         assert not store.verify().damages and all("evil" not in store.at(version) for version in store.history())
@@ -54,7 +54,7 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
 
 @pytest.mark.parametrize("when", ["before", "after it was checked"])
 def test_one_byte_of_a_value(tmp_path: Path, when: str) -> None:
-    """Only the digest of its chunk detects it: these ids are the caller's, and are not computed from contents."""
+    """Only the digest of the chunk detects the change: the ids are the caller's, not computed from contents."""
     values = [os.urandom(6 << 20) for _ in range(4)]
     with llvs.Store(storage="memory") as store:
         head = None

@@ -1,4 +1,4 @@
-"""Small files of a peer in an exchange folder that could make others spend memory, space for temporary files, or time in which a call
+"""Small files of a peer in an exchange folder that could make other devices spend memory, temporary disk space, or time in a call that
 cannot be cancelled."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def memory(folder: Path, use: str) -> tuple[int, object]:
-    """Runs it with an exchange through the folder in a process of its own; the MiB of memory that this took, and `result`."""
+    """Runs an exchange with the folder in a process of its own. Returns the MiB of memory that it used, and `result`."""
     script = f"""
 import json, resource, sys, llvs
 def peak():
@@ -44,7 +44,7 @@ RETRIEVE = "done = exchange.retrieve(); result = [len(done.retrieved), sorted({p
 
 
 def version_file(id: str, metadata: bytes = b"", **members: str) -> bytes:
-    """With a digest or metadata that nobody needs."""
+    """A version file with metadata or additional members."""
     pair = [] if not metadata else ["k", {"data": b64encode(metadata).decode()}]
     return json.dumps({"version": {"identifier": id, "timestamp": 1, "metadata": pair, **members}}).encode()
 
@@ -53,7 +53,7 @@ def version_file(id: str, metadata: bytes = b"", **members: str) -> bytes:
 
 
 def test_a_long_digest(folder: Path) -> None:
-    """It has 64 digits: a longer one is not kept until the changes come."""
+    """A digest has 64 digits. A longer one is not held until the changes arrive."""
     for i in range(16):
         publish(folder, f"v{i}", (version_file(f"v{i}", digest="0" * (4 << 20)), b"[]"))
     took, result = memory(folder, RETRIEVE)
@@ -62,7 +62,7 @@ def test_a_long_digest(folder: Path) -> None:
 
 
 def test_much_metadata(folder: Path) -> None:
-    """It bounds what is added at once as well."""
+    """The size of metadata also limits how many versions are added together."""
     for i in range(24):
         publish(folder, f"v{i}", (version_file(f"v{i}", b"%02d" % i * MIB), b"[]"))
     took, result = memory(folder, RETRIEVE)
@@ -74,7 +74,7 @@ def test_much_metadata(folder: Path) -> None:
 
 
 def snapshot(folder: Path, entries: Iterable[bytes], latest: str) -> int:
-    """Puts one of ours with these entries of its stream; how many bytes it has."""
+    """Writes a snapshot with these entries; returns its size in bytes."""
     place, id = folder / "snapshots" / "llvs-v1", "A" * 36
     place.mkdir(parents=True)
     stream, count = bytearray(), 0
@@ -110,7 +110,7 @@ RESTORE = "exchange.restore_snapshot(); result = store.statistics().versions"
 
 
 def test_much_metadata_in_a_snapshot(folder: Path) -> None:
-    """It is neither kept while the snapshot is looked at, nor added all at once."""
+    """The metadata is not held while the snapshot is checked, and not added in one step."""
     assert snapshot(folder, (entry(version_file(f"v{i}", b"A" * (3 << 20))) for i in range(32)), "v0") < MIB
     took, result = memory(folder, RESTORE)
     assert result == 32
@@ -118,7 +118,7 @@ def test_much_metadata_in_a_snapshot(folder: Path) -> None:
 
 
 def test_long_ids_in_a_snapshot(folder: Path) -> None:
-    """The same."""
+    """Long ids are not held while the snapshot is checked, and not added in one step."""
 
     def removal(i: int) -> bytes:
         id = b"a" * 4_080 + b"%06d" % i

@@ -1,4 +1,4 @@
-"""Databases, and files beside them, that are made so that SQLite does more than store bytes."""
+"""Databases, and files beside them, that would make SQLite do more than store bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refuses(path: Path, message: str, code: llvs.ErrorCode = llvs.ErrorCode.NOT_
 
 
 def hot_journal(database: Path, victim: Path) -> bytes:
-    """Makes a rollback journal that asks SQLite to delete `victim` after it has undone the changes in the journal (none)."""
+    """Makes a rollback journal that asks SQLite to delete `victim` after reverting the changes in the journal (none)."""
     name = os.fsencode(victim)
     pages = database.stat().st_size // 4096
     header = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 0x1234, pages, 512, 4096)
@@ -50,7 +50,7 @@ def test_a_journal_deletes_nothing(tmp_path: Path, database: Path) -> None:
     victim, journal = tmp_path / "precious", Path(f"{database}-journal")
     victim.write_bytes(b"irreplaceable")
     journal.write_bytes(hot_journal(database, victim))
-    refuses(database, "store.db-journal lies beside it.*move that file away")
+    refuses(database, "store.db-journal is beside it.*move the file away")
     # A salvage reads the pages, and does without SQLite.
     llvs.Store.salvage(database, tmp_path / "salvaged", storage="sqlite")
     opens(tmp_path / "salvaged", "file")
@@ -60,7 +60,7 @@ def test_a_journal_deletes_nothing(tmp_path: Path, database: Path) -> None:
 
 
 def test_a_journal_that_comes_later_deletes_nothing(tmp_path: Path, database: Path) -> None:
-    """Connections are opened while a store is in use."""
+    """Further connections are opened while a store is in use."""
     victim, journal = tmp_path / "precious", Path(f"{database}-journal")
     victim.write_bytes(b"irreplaceable")
     with llvs.Store(database, storage="sqlite") as store:
@@ -126,7 +126,7 @@ def test_definitions_that_share_their_pages(database: Path) -> None:
 
 
 def test_a_new_database_is_as_sqlite_makes_one(tmp_path: Path) -> None:
-    """Its first pages are written without SQLite."""
+    """The first pages of a new database are written without SQLite."""
     path = tmp_path / "new.db"
     llvs.Store(path, storage="sqlite").close()
     here = sqlite3.connect(path)
@@ -175,23 +175,23 @@ def test_linked_files_beside_it(tmp_path: Path, database: Path, suffix: str) -> 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])
 def test_files_beside_it_that_others_may_cut(database: Path, suffix: str) -> None:
-    """Mapped files end the process if another user cuts them short: the user who made them before us may do that."""
+    """A mapped file ends the process if another user cuts it short. The user who created it may do that."""
     file = Path(f"{database}{suffix}")
     file.touch()
     file.chmod(0o666)
-    refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+    refuses(database, "may be written by users", llvs.ErrorCode.PERMISSION)
     file.chmod(0o600)
     opens(database)
     file.touch(mode=0o600)
     if os.geteuid() == 0:
-        # Only root can give files away.
+        # Only root can change the owner of a file.
         os.chown(file, 12_345, 12_345)
-        refuses(database, "may be written by others", llvs.ErrorCode.PERMISSION)
+        refuses(database, "may be written by users", llvs.ErrorCode.PERMISSION)
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 def test_further_names(tmp_path: Path, database: Path, suffix: str) -> None:
-    """Writing through a hard link writes to a file with another name."""
+    """A write to a hard link changes the file under its other name."""
     victim, file = tmp_path / "precious", Path(f"{database}{suffix}")
     if suffix:
         file.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> 
     victim.write_bytes(b"irreplaceable" * 1_000)
     victim.chmod(0o600)
     os.link(victim, file)
-    # Without a log the database can be read as it is.
+    # Without a log the database can be opened for reading without shared memory.
     with llvs.Store(database, storage="sqlite", read_only=True) as store:
         assert store.at(store.heads()[0])["a"] == b"1"
     assert victim.read_bytes() == b"irreplaceable" * 1_000
@@ -225,7 +225,7 @@ def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> 
 
 def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) -> None:
     if os.geteuid() != 0:
-        return  # Only root can give files away.
+        return  # Only root can change the owner of a file.
     path = tmp_path / "laid.db"
     path.touch()
     path.chmod(0o666)
@@ -237,7 +237,7 @@ def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) ->
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("is_link", [False, True])
 def test_a_database_that_another_user_laid(tmp_path: Path, is_link: bool) -> None:
-    """In a folder in which all users may make files: its owner could read what is stored there."""
+    """Another user created the database in a folder that all users may write to, and could read the data that is stored in it."""
     public, elsewhere = tmp_path / "public", tmp_path / "elsewhere"
     for folder in (public, elsewhere):
         folder.mkdir()
@@ -252,9 +252,9 @@ def test_a_database_that_another_user_laid(tmp_path: Path, is_link: bool) -> Non
     with pytest.raises(llvs.Error) as caught:
         llvs.Store(path, storage="sqlite")
     assert caught.value.code == llvs.ErrorCode.PERMISSION and "must_exist" in str(caught.value)
-    # A caller who says that it exists means that one.
+    # With `create=False` the caller confirms the existing file.
     llvs.Store(path, storage="sqlite", create=False).close()
-    # One of the folder's owner, and one in a folder of one's own, are as before.
+    # A database of the folder's owner, or in a folder of one's own, is opened as usual.
     os.chown(path, 0, 0, follow_symlinks=False)
     os.chown(database, 0, 0)
     llvs.Store(path, storage="sqlite").close()
@@ -304,8 +304,8 @@ def test_a_verification_is_cancelled_within_sqlite(tmp_path: Path) -> None:
 
 
 def test_opening_a_database_again_leaves_the_locks_of_the_first_handle(tmp_path: Path) -> None:
-    # Closing any descriptor of a file takes all locks of the process from it: then a neighbour who closes the database last
-    # removes the log, and what the first handle writes into it is lost.
+    # Closing any descriptor of a file releases all locks of the process on it. Another process that closes the database last would then
+    # remove the log, and later writes of the first handle would be lost.
     path = tmp_path / "notes.sqlite"
     script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT count(*) FROM records').fetchall(); c.close()"
     with llvs.Store(path, storage="sqlite") as first:
@@ -340,15 +340,15 @@ def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
             llvs.Store.salvage(path, other, storage="sqlite")
         assert caught.value.code == llvs.ErrorCode.BUSY and not other.exists()
         assert locks(path) == held
-        # The same file by another name.
+        # The same file under another name.
         (tmp_path / "link.db").symlink_to(path)
         with pytest.raises(llvs.Error, match="is open in this process"):
             llvs.Store.salvage(tmp_path / "link.db", other, storage="sqlite")
-        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+        with pytest.raises(llvs.Error, match="is an SQLite database, of an unknown form"):
             store.import_store(path.parent)
-        with pytest.raises(llvs.Error, match="is an SQLite database, of a form that is not known"):
+        with pytest.raises(llvs.Error, match="is an SQLite database, of an unknown form"):
             store.import_store(path)
-        # In the places of what an import reads.
+        # The database in place of each file that an import reads.
         for place in ("values/zone.sqlite", "maps/__llvs_values/zone.sqlite", "versions/AB/C.json"):
             for name in ("store.db", "store.db-shm"):
                 folder = tmp_path / "theirs"
@@ -367,7 +367,7 @@ def test_nothing_takes_the_locks_of_an_open_database(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [0, 0.5])
 def test_a_log_that_is_cut_while_open_takes_no_more(tmp_path: Path, left: float) -> None:
-    """SQLite would continue after the cut, and the next program that opens the database would find nothing of that."""
+    """SQLite would continue after the cut, and the next program that opens the database would find none of the later writes."""
     path = tmp_path / "s.db"
     log = Path(f"{path}-wal")
     with llvs.Store(path, storage="sqlite", durability="full") as store:

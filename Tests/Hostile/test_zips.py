@@ -1,4 +1,4 @@
-"""Snapshots of the other implementation's kind (`zip-v1`), and other manifests, that a peer writes to an exchange folder."""
+"""Snapshots in the format of the other implementation (`zip-v1`), and other manifests, that a peer writes to an exchange folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VERSION = json.dumps({"identifier": ID, "timestamp": 1, "metadata": []}).encode(
 
 
 def store_files(top: str, value: bytes) -> dict[str, bytes]:
-    """Returns the files of a store directory with one version, in which "key" has the value."""
+    """The files of a store directory with one version, in which "key" has the value."""
     child = {"valueReference": {"valueId": "key", "storedVersionId": ID}}
     return {
         f"{top}versions/{ID[:2]}/{ID[2:]}.json": VERSION,
@@ -44,7 +44,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def put(folder: Path, data: Optional[bytes], **members: Any) -> None:
-    """A snapshot of one chunk with these bytes."""
+    """Writes a snapshot of one chunk with these bytes."""
     place = folder / "snapshots"
     place.mkdir(exist_ok=True, parents=True)
     if data is not None:
@@ -54,7 +54,7 @@ def put(folder: Path, data: Optional[bytes], **members: Any) -> None:
 
 
 def restored(folder: Path) -> Optional[dict[str, bytes]]:
-    """Returns what a new replica has from the snapshot; None if that is damaged."""
+    """The values that a new replica restores from the snapshot; None if it is damaged."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         try:
             exchange.restore_snapshot()
@@ -73,12 +73,12 @@ ONE = {"key": b'"one"'}
 
 @pytest.mark.parametrize("tops, expected", [(("", "store/"), ONE), (("one/", "two/"), None), (("store/",), ONE)])
 def test_two_stores_in_one_zip(folder: Path, tops: tuple[str, ...], expected: Optional[dict[str, bytes]]) -> None:
-    """All devices read the same one: the one at the top, or none."""
+    """All devices read the same store: the one at the top level, or none."""
     files: dict[str, bytes] = {}
     for top, value in zip(tops, (b'"one"', b'"two"')):
         files |= store_files(top, value)
     put(folder, packed(files))
-    # Each has an order of its own, in which it meets the names.
+    # Each run visits the names in another order.
     assert [restored(folder) for _ in range(12)] == [expected] * 12
 
 
@@ -86,7 +86,7 @@ def test_two_stores_in_one_zip(folder: Path, tops: tuple[str, ...], expected: Op
 
 
 def late(*places: Path) -> tuple[bool, dict[str, bytes]]:
-    """Returns whether a new coordinator restored something, and what it has."""
+    """Whether a new coordinator restored a snapshot, and its values."""
     with llvs.Coordinator(storage="memory") as notes:
         for place in places:
             notes.attach(place)
@@ -104,7 +104,7 @@ def good(tmp_path: Path) -> Path:
 
 
 def test_a_snapshot_without_versions(folder: Path, good: Path) -> None:
-    """Nobody can put one: it is damaged, and is replaced."""
+    """No library writes a snapshot without versions. It counts as damaged, and is replaced."""
     manifest = good / "snapshots" / "llvs-v1" / "manifest.json"
     empty = {"snapshotId": "A" * 36, "format": "llvs-v1", "createdAt": time.time() - 978307200, "latestVersionId": "x", "chunkDigests": []}
     text = json.dumps({**empty, "versionCount": 0, "chunkCount": 0, "totalSize": 0})
@@ -122,12 +122,12 @@ def test_a_snapshot_without_versions(folder: Path, good: Path) -> None:
 
 @pytest.mark.parametrize("what", ["no store", "no index", "no version", "no permission", "forged"])
 def test_the_next_snapshot_has_its_turn(folder: Path, good: Path, what: str) -> None:
-    """If the first one cannot be used, or has nothing that can be added."""
+    """The next snapshot is used if the first one is unusable, or has nothing that can be added."""
     if what == "no permission":
         put(folder, b"")
         manifest = folder / "snapshots" / "manifest.json"
         manifest.chmod(0)
-        if os.access(manifest, os.R_OK):  # the superuser may read everything
+        if os.access(manifest, os.R_OK):  # root can read everything
             manifest.unlink()
             manifest.mkdir()
     elif what == "forged":
@@ -148,7 +148,7 @@ def test_the_next_snapshot_has_its_turn(folder: Path, good: Path, what: str) -> 
 
 
 def forge(folder: Path) -> None:
-    """Changes a value in a snapshot of ours, with all sums right: its version is not what its id says."""
+    """Changes a value in a snapshot of this library, with all checksums correct: the version does not match its id."""
     place = folder / "snapshots" / "llvs-v1"
     chunk = (place / "chunk-000").read_bytes()
     payload = decompress(chunk[41:], -15) if chunk[36] else chunk[41:]
@@ -158,11 +158,11 @@ def forge(folder: Path) -> None:
     (place / "manifest.json").write_text(json.dumps({**said, "totalSize": len(chunk), "chunkDigests": [sha256(chunk).hexdigest()]}))
 
 
-# ---- what they claim ----
+# ---- False claims ----
 
 
 def test_sparse_chunks(folder: Path, tmp_path: Path) -> None:
-    """Chunks have 5 MB: larger ones are refused before anything is written, and holes take no room."""
+    """A chunk has at most 5 MB. Larger ones are refused before anything is written, and holes use no disk space."""
     for sizes, most in (([128 << 20] * 2, 0), ([5_000_000] * 20, 1 << 20)):
         put(folder, None, chunkCount=len(sizes), totalSize=sum(sizes))
         for i, size in enumerate(sizes):
@@ -172,7 +172,7 @@ def test_sparse_chunks(folder: Path, tmp_path: Path) -> None:
 
 
 def written(folder: Path, temporary: Path) -> int:
-    """Restores it in a process of its own, which refuses it; how many bytes that wrote."""
+    """Restores the snapshot in a process of its own, which refuses it. Returns the number of bytes written."""
     script = f"""
 import llvs
 with llvs.Store(storage="memory") as store, llvs.Exchange(store, {str(folder)!r}) as exchange:
@@ -189,7 +189,7 @@ print(next(line for line in open("/proc/self/io") if line.startswith("write_byte
 
 
 def test_a_version_file_that_inflates(folder: Path) -> None:
-    """Version files and nodes of the index are small; a larger one is refused before there is memory for it."""
+    """Version files and index nodes are small. A larger one is refused before memory is allocated for it."""
     spaces = b" " * (200 << 20)
     put(folder, packed({**store_files("", b'"one"'), f"versions/{ID[:2]}/{ID[2:]}.json": spaces + VERSION}))
     del spaces
@@ -204,7 +204,7 @@ def test_a_version_file_that_inflates(folder: Path) -> None:
 
 
 def test_a_sparse_version_file(tmp_path: Path) -> None:
-    """The same in a directory to import from."""
+    """The same in a directory that is imported."""
     theirs = tmp_path / "theirs"
     (theirs / "versions" / "AB").mkdir(parents=True)
     (theirs / "maps").mkdir()

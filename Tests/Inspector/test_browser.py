@@ -266,7 +266,7 @@ def test_bars_of_what_takes_space_lead_to_the_values(show: Open) -> None:
     report = store.size()
     names = [cell.text for cell in page.all(".card:has(.push) tbody td:first-child")]
     assert names == [row.name or "ids without \u201c/\u201d" for row in report.by_prefix]
-    # Bars are as long as the bytes that they stand for: the part of the past in the part of values.
+    # A bar's length is in proportion to its bytes: the part of the past within the part of the values.
     row = next(row for row in report.by_prefix if row.name == "contact/")
     wide = page.script(
         "const row = [...document.querySelectorAll('.bars tr')].find((row) => row.textContent.startsWith(arguments[0]));"
@@ -432,7 +432,7 @@ def test_windows_of_one_browser_share_the_token(show: Open) -> None:
         page.driver.get(f"{page.address}/#/version/{made['merge'].id}")
         page.wait(lambda: page.script("return document.body.dataset.ready") == "yes")
         assert made["merge"].id[:8] in page.text("body")
-        # One that was never let in, where no other window is: it says what to do.
+        # A window that was never admitted, while no other window is open, says what to do.
         page.driver.switch_to.window(first)
         page.driver.get("about:blank")
         page.driver.switch_to.window([one for one in page.driver.window_handles if one != first][0])
@@ -568,7 +568,7 @@ def test_a_merge_shows_pictures_words_and_who_wrote_them(show: Open) -> None:
         }) for at, who, device, day, bring in ((5, "ada", "phone", "Sundays", "Bring"), (9, "ben", "laptop", "Fridays", "Take"))]
         merge = store.merge(*sides)
         other = store.make_version(base, timestamp=stores.BEGIN + 3, update={" ": b"b", "x": b"", "y": b""})
-        # Its clock was ahead, so it comes after what was made later; but it is shown as made when it was.
+        # The device's clock was ahead, so the version sorts after later ones. Its own time is shown nevertheless.
         ahead = store.make_version(base, timestamp=time.time() + 9 * 86400, metadata={"message": "ahead"})
         store.make_version(ahead, metadata={"message": "made first"})
         store.make_version(base, metadata={"message": "made last"})
@@ -590,7 +590,7 @@ def test_a_merge_shows_pictures_words_and_who_wrote_them(show: Open) -> None:
     page.go("#/values/@?id=%20", "stored by")
     assert page.script("const one = document.querySelector('.tree a bdi.blank'); return one.getBoundingClientRect().width") > 3
 
-    # Heads: the newest by the time that is shown is the first; a version without a description is named for what it changed.
+    # Heads are sorted by the displayed time, the newest first. A version without a description is named after its changes.
     page.go("#/heads", "4 heads")
     assert [one.text for one in page.all("#view .list a > .clip")] == [
         "made last", "made first", "Merge of ben on laptop\u2019s and ada on phone\u2019s changes", 'Change " ", x and more']
@@ -617,7 +617,7 @@ def test_answers_that_arrive_in_another_order(show: Open) -> None:
     page.wait(lambda: page.text("pre.value").startswith("00000400  f3"))
     page.release()
     assert page.text("pre.value").startswith("00000400  f3")
-    # A field to edit a value, before the value itself has come.
+    # A field to edit a value, before the value itself has arrived.
     page.hold("compare/value")
     page.go("#/values/@?id=text")
     page.click("Edit", ".shown button")
@@ -625,7 +625,7 @@ def test_answers_that_arrive_in_another_order(show: Open) -> None:
     page.find("textarea").send_keys(" and three")
     page.release()
     assert page.find("textarea").get_attribute("value") == "two and three"
-    # A list that is asked for again before it has come, as news ask for it.
+    # A list that is requested again before it has arrived, because of news.
     page.hold("api/heads")
     page.go("#/heads")
     page.held()
@@ -714,7 +714,7 @@ def test_a_head_that_is_chosen_is_in_sight(show: Open) -> None:
         return store.merge(ada, ben)
 
     page, store, merge = show(fill, "--write")
-    # Long names beside many lanes leave nothing outside of what can be seen.
+    # Beside long names and many lanes nothing is outside of the visible part.
     outside = ("return [document.getElementById('view'),"
                " ...document.querySelectorAll('#view .list a, #view .tree a, .version:not([hidden])')]"
                ".filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth).map((one) => one.textContent.slice(0, 99))")
@@ -778,7 +778,7 @@ def test_everything_with_the_keyboard_alone(show: Open) -> None:
     tab_to("Ann has moved")
     page.press(page.KEYS.ENTER)
     page.wait(lambda: page.text("#view h2") == "Ann has moved")
-    # Decide: the merge is two above, and its buttons come behind what it shows.
+    # Decide. The merge is two rows above, and its buttons follow its contents.
     page.go(f"#/merge/{made['merge'].id}", "Who wrote what")
     tab_to("Take the change of phone")
     page.press(page.KEYS.ENTER)

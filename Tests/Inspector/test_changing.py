@@ -55,7 +55,7 @@ def test_a_decision_of_a_merge_is_made_otherwise(inspect: Inspect) -> None:
 
 
 def test_one_of_several_decisions_in_a_text_is_made_otherwise(inspect: Inspect) -> None:
-    """They have the same path."""
+    """Both decisions have the same path."""
     client = inspect(write=True)
     store = client.inspected.store
     rules = b'{"merge":1,"ids":{"two/":{"/t":"text","/n":{"as":"counter","max":1}}}}'
@@ -150,7 +150,7 @@ def test_a_form_of_another_page_is_no_change(inspect: Inspect) -> None:
 
 
 def test_changes_go_on_from_one_another(tmp_path: Path) -> None:
-    """The application is closed, so nobody moves its current version. It gets all when it is open again."""
+    """The application is closed, so no process moves its current version. It receives all changes when it is opened again."""
     path = tmp_path / "notes.llvs"
     with llvs.Coordinator(path, device="laptop") as application:
         begun = application.save(update={"a": b"1"}).id

@@ -29,7 +29,7 @@ def test_the_history_comes_in_pages_and_every_line_arrives(inspect: Inspect) -> 
     assert [row["row"] for row in rows] == list(range(700))
     assert [row["id"] for row in rows] == [version.id for version in client.inspected.store.history()]
     assert sum(row["head"] for row in rows) == len(client.inspected.store.heads())
-    # Lines: what leaves one row passes or arrives at the next, lane by lane.
+    # The lines that leave one row pass or arrive at the next, lane by lane.
     below: set[int] = set()
     for row in rows:
         above = set(row["passing"]) | ({row["lane"]} if row["arrives"] else set())
@@ -41,7 +41,7 @@ def test_the_history_comes_in_pages_and_every_line_arrives(inspect: Inspect) -> 
 
 
 def test_the_width_counts_every_lane(inspect: Inspect) -> None:
-    """A head that is at once followed by its predecessor in another lane has a lane all the same."""
+    """A head whose predecessor follows directly in another lane needs a lane nevertheless."""
     page = inspect(stores.hostile).get("history")
     assert page["lanes"] == 1 + max(row["lane"] for row in page["rows"]) == 2
 
@@ -277,7 +277,7 @@ def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_p
     assert client.get("exchanges")["remotes"] == []
     places = {"home": {"url": str(tmp_path / "shared")}, "away": {"url": "https://example.invalid/dav"}}
     (Path(client.inspected.path) / "remotes.json").write_text(json.dumps({"remotes": places}))
-    # As they came with a store from elsewhere.
+    # The remotes came with a store from elsewhere.
     assert not any(remote["canExchange"] for remote in client.get("exchanges")["remotes"])
     assert client.change("exchange", remote="home")[0] == 404 and not (tmp_path / "shared").exists()
     Remotes(Path(client.inspected.path), client.inspected.storage).trust("home")
@@ -312,7 +312,7 @@ def test_a_clock_that_disagrees_with_the_ancestors(inspect: Inspect, tmp_path: P
 
 
 def test_a_merge_before_makes_no_side_newer(inspect: Inspect) -> None:
-    """The side of a merge that merged by itself is as new as what it merged, not as its own time."""
+    """A side that is an automatic merge counts as new as the versions that it merged, not as its own time."""
     def fill(store: llvs.Store) -> None:
         begin = {"__llvs_schema": stores.RULES, "contact/x": stores.card(name="A", town="", born="")}
         root = store.make_version(insert=begin, timestamp=100.0)
@@ -352,7 +352,7 @@ def _bytes(value: Any, seen: set[int]) -> int:
 
 
 def test_the_rows_of_many_heads_take_memory_by_the_version() -> None:
-    """Lanes stay open from each head to the end: a list of them for some rows would take the square."""
+    """Lanes are open from each head to the end. A list of them for some rows would need quadratic memory."""
     sizes = {}
     for heads in (500, 2000):
         with llvs.Store(storage="memory") as store:

@@ -78,7 +78,7 @@ def test_a_long_history_scrolls(show: Open, driver: Any, tmp_path: Path) -> None
     assert page.script("return document.getElementsByTagName('*').length") < 2000
     page.press("G")
     page.wait(lambda: page.text("#view h2") == "First version")
-    # By the wheel, fast, and from end to end.
+    # Scrolling with the wheel, fast, and from one end to the other.
     scrolled = {step: traced(driver, SCROLL, step, FRAMES) for step in (40, 200, 12_000)}
     record(**{
         "median frame, ms of work": scrolled[200].median, "longest frame, ms of work": max(one.longest for one in scrolled.values()),

@@ -21,7 +21,7 @@ def ask(client: Client, path: str, method: str = "GET", **headers: str) -> objec
 @pytest.mark.parametrize("path", PLACES)
 def test_without_a_token_there_is_nothing(inspect: Callable[..., Client], path: str) -> None:
     client = inspect()
-    client.inspected.news.close()  # a stream that is let through ends at once, and the test fails
+    client.inspected.news.close()  # an admitted stream ends immediately, and the test fails
     token = client.token
     wrong = [{"x_llvs_token": given} for given in ("", token[:-1], f"{token}x", f"{token}, {token}")]
     cookies = [("cookie", f"{name}={token}") for name in (f"llvs-{PORT}", "llvs-token", "x-llvs-token")]
@@ -93,7 +93,7 @@ def test_an_address_lets_one_window_in(inspect: Callable[..., Client]) -> None:
 def test_every_answer_says_what_it_is(inspect: Callable[..., Client], path: str) -> None:
     client = inspect()
     if path == "/api/news":
-        client.inspected.news.close()  # its stream never ends else
+        client.inspected.news.close()  # otherwise its stream never ends
     answer = client.http.get(path)
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "script-src 'self'" in policy and "frame-ancestors 'none'" in policy

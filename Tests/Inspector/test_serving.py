@@ -84,7 +84,7 @@ def test_sqlite(tmp_path: Path) -> None:
         assert running.end() == 0
 
 
-#: A browser as others are: it gets its address as an argument, and runs until it is closed. It notes its arguments, as anybody reads them.
+#: A typical browser: it receives its address as an argument, and runs until it is closed. It logs its arguments, which every user can read.
 BROWSER = """
 import os, sys, time
 with open(sys.argv[1] + ".part", "wb") as file:

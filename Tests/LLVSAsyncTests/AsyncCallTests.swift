@@ -4,14 +4,14 @@ import LLVSTestSupport
 import Testing
 
 
-/// The async forms of calls do what the others do, on threads of their own, and end when their task is cancelled.
+/// The async forms of calls do what the others do, each on a thread of its own, and end when their task is cancelled.
 @Suite struct AsyncCallTests {
     private struct Refusal: Error, Equatable {}
     private struct Refusing: MergeArbiter {
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] { throw Refusal() }
     }
 
-    /// Two heads on one root that conflict.
+    /// Two conflicting heads on one root.
     private static func fork(_ store: Store) throws -> (VersionID, VersionID) {
         let root = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [0])])
         let a = try store.makeVersion(basedOn: root.id, changes: [.update(ValueID("x"), data: [1])])
@@ -21,7 +21,7 @@ import Testing
     private static func code(_ body: () async throws -> Void) async -> StoreError.Code? {
         do { try await body(); return nil } catch { return (error as? StoreError)?.code }
     }
-    /// What comes of a call in a task that was cancelled before.
+    /// The error code of a call in a task that is already cancelled.
     private static func codeWhenCancelled(_ body: @escaping @Sendable () async throws -> Void) async -> StoreError.Code? {
         await Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -109,12 +109,12 @@ import Testing
             ("any", { try await onOwnThread { try $0.check(.reading, 0, of: 0, doing: "Waiting") } }),
         ]
         for (name, call) in calls { #expect(await Self.codeWhenCancelled(call) == .cancelled, "\(name)") }
-        // These tell of it beside what was done.
+        // These calls report the cancellation beside what was done.
         let outcome = Box<StoreCoordinator.SyncOutcome>()
         #expect(await Self.codeWhenCancelled { outcome.value = try await coordinator.syncAll() } == nil)
         #expect((outcome.value?.failure as? StoreError)?.code == .cancelled)
         #expect(try store.allVersionIDs().count == count && store.heads().count == 2)
-        // None of that has ended anything but itself.
+        // The cancellations had no effect on later calls.
         try await coordinator.sync()
         #expect(try store.heads().count == 1)
         try coordinator.close()
@@ -139,7 +139,7 @@ import Testing
         #expect(steps.count >= 10 && steps.count < 100, "\(steps.count)")
     }
 
-    /// More calls than Swift has threads wait for each other: in its pool they would do so for ever.
+    /// More calls than Swift has threads wait for each other. In Swift's pool they would do so for ever.
     @Test func noCallHoldsUpThePool() async throws {
         let count = 100, arrived = Counter()
         let lock = Lock(), changed = Condition()

@@ -10,14 +10,14 @@ import Glibc
 import Darwin
 #endif
 
-/// What is observed comes as sequences, from whichever thread, handle or process, and these end when they should.
+/// Observations arrive as sequences, from any thread, handle or process, and the sequences end when they should.
 @Suite struct ObservationsTests {
     private static func open(_ path: String) throws -> Store {
         var options = Store.Options()
         options.durability = .normal
         return try Store(path: path, options: options)
     }
-    /// Takes elements until all of these have come.
+    /// Takes elements until all of the wanted versions have arrived.
     private static func take(_ wanted: [VersionID], _ versions: Observations<[VersionID]>) async -> [VersionID] {
         var taken: [VersionID] = []
         for await added in versions {
@@ -32,7 +32,7 @@ import Darwin
         let store = try Self.open(path), other = try Self.open(path)
         let versions = try store.newVersions()
         let made = Box<[VersionID]>()
-        // While nobody waits: what comes together is one element, and nothing is missed.
+        // While no task waits, what arrives together is one element, and nothing is missed.
         let root = try store.set(["x": "0"], nil)
         try OwnThread.start("A thread of the test") {
             var last = root, ids = [root.id]
@@ -47,7 +47,7 @@ import Darwin
         let ids = try #require(made.value)
         #expect(ids.count == 51)
         let taken = await Self.take(ids, versions)
-        #expect(taken.count == 51 && Set(taken) == Set(ids), "each comes once")
+        #expect(taken.count == 51 && Set(taken) == Set(ids), "each version is reported once")
         for store in [store, other] { try store.close() }
     }
 
@@ -66,7 +66,7 @@ import Darwin
         #expect(await listening.value == 5)
         try store.close()
     }
-    /// Runs a program of this package, which lies beside that of the tests, with one argument; answers how it ended.
+    /// Runs a program that lies beside the program of the tests, with one argument. Returns its exit status.
     private static func run(_ name: String, _ argument: String) async throws -> Int32 {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         #if canImport(Darwin)
@@ -101,7 +101,7 @@ import Darwin
         var left: Store? = try Store(path: "", options: memory)
         let lost = try #require(try left?.newVersions())
         left = nil
-        #expect(await none(lost), "a store that is let go of")
+        #expect(await none(lost), "a store that was released")
 
         let shared = try Store(path: "", options: memory)
         let coordinator = try StoreCoordinator(store: shared)
@@ -115,7 +115,7 @@ import Darwin
         exchange = Exchange(store: shared, transport: MemoryTransport(name: "sequencesEnd"))
         let other = try #require(try exchange?.news())
         exchange = nil
-        #expect(await none(other), "an exchange that is let go of")
+        #expect(await none(other), "an exchange that was released")
         try shared.close()
     }
 
@@ -129,7 +129,7 @@ import Darwin
         try store.close()
     }
 
-    /// A transport that says when it is observed no more.
+    /// The observation of a transport, which reports that it was cancelled.
     private final class Watched: ExchangeObservation, @unchecked Sendable {
         let changed: @Sendable () -> Void, cancelled: Counter
         init(_ changed: @escaping @Sendable () -> Void, _ cancelled: Counter) { self.changed = changed; self.cancelled = cancelled }
@@ -156,13 +156,13 @@ import Darwin
             let news = try exchange.news(); begun.value?(); return news
         }() { break }
         try await become("the end of the observation") { cancelled.count == 1 }
-        // A sequence that nobody has iterated over ends as well.
+        // A sequence that was never iterated over ends as well.
         _ = try exchange.news()
         try await become("the end of the second") { cancelled.count == 2 }
         let deaf = Exchange(store: store, transport: Self.transport(nil))
         do {
             _ = try deaf.news()
-            Issue.record("a transport that cannot tell was observed")
+            Issue.record("a transport without notifications was observed")
         } catch let error as StoreError { #expect(error.code == .unsupported) }
         try store.close()
     }

@@ -3,7 +3,7 @@ import LLVSTestSupport
 import Testing
 
 
-/// A store that is forgotten.
+/// A store in memory.
 var memory: Store.Options {
     var options = Store.Options()
     options.storage = .memory
@@ -26,17 +26,17 @@ final class Box<Content: Sendable>: @unchecked Sendable {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 func become(_ what: String, _ isSo: () throws -> Bool) async throws {
     for _ in 0..<Parallel.patience * 100 {
         if try isSo() { return }
         try await Task.sleep(nanoseconds: 10_000_000)
     }
-    Issue.record("\(what) did not come")
+    Issue.record("\(what) did not occur")
 }
 
 extension Store {
-    /// A version with these values on top of another.
+    /// Saves a version with these values on top of another.
     func set(_ pairs: [String: String], _ base: Version?) throws -> Version {
         try makeVersion(basedOn: base?.id, changes: pairs.map { .update(try ValueID($0), data: Array($1.utf8)) })
     }

@@ -39,7 +39,7 @@ class Device:
         self.nearby = llvs.Nearby(found, self.listener, name=name)
 
     def do_forking(self, name: str, file: str) -> None:
-        """As `nearby`, but each call forks a child, which returns into the library, and writes who is called."""
+        """As `nearby`, but each call forks a child, which returns into the library; and the log says which process was called."""
         me = os.getpid()
 
         def found(device: llvs.Device) -> None:
@@ -88,11 +88,11 @@ class Device:
         return {"received": self.received + state.received, "phase": state.phase.name}
 
     def do_moves(self) -> None:
-        """Makes the clock one that can be moved. Waits that began before do not notice that it was."""
+        """Replaces the clock by one that can be moved. Waits that began before do not notice."""
         self.clock = MovedClock()
 
     def do_pass(self, seconds: str) -> None:
-        """Moves the clock of the links ahead: each of them looks at it within milliseconds."""
+        """Moves the clock of the links ahead. Each link reads it within milliseconds."""
         assert self.clock is not None, "it does not move"
         self.clock.advance(float(seconds))
 

@@ -86,7 +86,7 @@ class Network:
             for device in ("lo", "wire"):
                 run("ip", "-n", namespace, "link", "set", device, "up")
             chains = [f"add chain inet t {name} {{ type filter hook input priority {at}; }}" for name, at in (("in", 0), ("came", 10))]
-            # Bytes are always counted, after the rules of a test, whatever these are.
+            # All bytes are counted after the rules of a test, whichever rules these are.
             self.nft(namespace, "add table inet t", *chains, "add rule inet t came iifname wire counter")
 
     def nft(self, namespace: str, *commands: str) -> None:
@@ -122,7 +122,7 @@ class Network:
         return self.devices[-1]
 
     def heard(self, namespace: str) -> int:
-        """Returns how many bytes the connections of a side that last have received, without those of the packets around them."""
+        """Returns the number of payload bytes that the open connections of a side have received."""
         lines = run("ip", "netns", "exec", namespace, "ss", "-Htni", "state", "established")
         return sum(map(int, re.findall(r"bytes_received:(\d+)", lines)))
 

@@ -1,5 +1,5 @@
-"""Which peer a device asks for a version that several peers announced: each version arrives once if they follow the rules, and it arrives
-in any case. docs/live-protocol.md, "NEWS"."""
+"""A version that several peers announced is requested from one of them. If the peers follow the rules, each version arrives once; it
+arrives in any case. docs/live-protocol.md, "NEWS"."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from test_many_links import Wire, settle
 
 import llvs
 
-#: Seconds that a side which was asked may be silent, and that another waits at most.
+#: The seconds for which a peer may be silent after a request, and the most seconds for which a version is awaited from it.
 QUIET, LONGEST = 3, 5
 
 
 def test_in_any_order_each_version_comes_once() -> None:
-    """Bytes go over the links of six devices in random order and pieces, and so news of a version come while it is on its way."""
+    """The links of six devices carry bytes in random order and pieces, so that a version is announced while it is being transferred."""
     for seed in range(6):
         random_ = random.Random(seed)
         with ExitStack() as stack:
@@ -77,7 +77,7 @@ def test_over_sockets_each_version_comes_once(clock: MovedClock) -> None:
 
 
 class Teller(live_peer.Peer):
-    """Announces versions, and sends those that it is asked for, or does not."""
+    """Announces versions, and sends requested ones unless `sends` is false."""
 
     features = 1
 
@@ -119,7 +119,7 @@ class Teller(live_peer.Peer):
         return [kind for kind, _ in self.frames].count(live_peer.PONG)
 
     def says(self, kind: int, payload: bytes) -> None:
-        """While the connection is open."""
+        """Queues a frame if the connection is open."""
         if self.connection is not None:
             self.frame(kind, payload)
 
@@ -159,7 +159,7 @@ def payloads() -> dict[bytes, bytes]:
 def test_who_is_asked_and_does_not_send(
     clock: MovedClock, store: llvs.Store, listener: llvs.Listener, payloads: dict[bytes, bytes], first: str, least: float, most: float
 ) -> None:
-    """The other is asked, and so the version comes. Who waits looks at the clock each second."""
+    """The version is requested from the other peer, and arrives. A waiting link reads the clock every second."""
     one, two = Teller(listener, sends=first == "sends"), Teller(listener)
 
     def carry(until: Callable[[], object]) -> None:
@@ -173,7 +173,7 @@ def test_who_is_asked_and_does_not_send(
         eventually(holds, pause=0)
 
     def goes_by(seconds: float) -> None:
-        """The side that never sends the version sends other frames all the time. Both sides have looked at the clock then."""
+        """Lets time pass, while the side that never sends the version sends other frames. Both sides have read the clock at the end."""
         passed = 0.0
         while passed < seconds:
             step = min(0.3, seconds - passed)
@@ -196,7 +196,7 @@ def test_who_is_asked_and_does_not_send(
         assert one.asked == [list(payloads)]
     two.tell(payloads)
     if first == "sends":
-        # Both announce at once: one of the two is asked, and announces nothing new to the other.
+        # Both announce the versions at once. The store requests them from one of the two, and none from the other.
         one.tell(payloads)
         carry(lambda: one.asked and two.asked)
         assert sorted(map(len, one.asked + two.asked)) == [0, len(payloads)]
@@ -208,13 +208,13 @@ def test_who_is_asked_and_does_not_send(
         one.payloads = others
         one.send_versions(others)
     if least:
-        # It has been told, and what was sent has come.
+        # The announcement and the sent frames have arrived.
         two.says(live_peer.PING, bytes(8))
         carry(lambda: two.answers == 1 and (first != "sends something else" or len(ids(store)) == 1))
         goes_by(least)
         assert not two.asked
         goes_by(most - least)
-        # Those that wait look again within a second.
+        # Waiting links read the clock again within a second.
         clock.advance(1.1)
     try:
         carry(lambda: two.asked)
@@ -256,7 +256,7 @@ def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.St
         two.tell({version: payload})
         two.frame(live_peer.PING, bytes(8))
         carry(lambda version=version: live_peer.text_of(version) in ids(store))
-    # PING is answered at once: what was asked for before it was not waited for.
+    # PING is answered immediately, without waiting for earlier requests.
     answers = [kind for kind, _ in two.frames if kind in (live_peer.ASK, live_peer.PONG)]
     assert answers[:5] == [live_peer.PONG, live_peer.ASK, live_peer.ASK, live_peer.PONG, live_peer.ASK]
     one.close()
@@ -278,7 +278,7 @@ def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: ll
 
 
 def test_who_closes_asks_first(store: llvs.Store, payloads: dict[bytes, bytes]) -> None:
-    """A version that is awaited over another link is requested before a side says goodbye."""
+    """Before a side says goodbye, it requests versions that are awaited over another link."""
 
     class Silent(live_peer.Peer):
         features = 1

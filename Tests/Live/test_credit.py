@@ -11,7 +11,7 @@ import pytest
 import llvs
 
 PAIRING = bytes(range(48))
-#: The bytes that frames and messages add to those of versions.
+#: The bytes of frames and messages besides those of versions.
 BESIDE = 65_536
 MIB = 1 << 20
 

@@ -1,4 +1,4 @@
-"""Values that are differences, to and from the peer that was made from the page alone."""
+"""Values that are stored as differences, to and from the peer in plain Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def record_of(payload: bytes) -> format_reader.Version:
 
 
 def values_of(payloads: list[bytes]) -> dict[str, bytes]:
-    """The notes of versions, one behind the other."""
+    """The note at each of the versions, which are successive."""
     values: dict[str, bytes] = {}
     for payload in payloads:
         version = record_of(payload)
@@ -92,7 +92,7 @@ def test_what_the_library_takes() -> None:
 
 @pytest.mark.parametrize("at", [0, 40, 60])
 def test_a_damaged_difference_ends_the_link(at: int) -> None:
-    """A byte of it is changed, and its checksums are right."""
+    """A byte of the difference is changed, and its checksums are correct."""
     with llvs.Store(storage="memory") as store:
         edits(store, 2)
         source = Reader(True, PAIRING)

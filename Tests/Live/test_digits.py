@@ -1,4 +1,4 @@
-"""Pairing by digits that people compare: the library with the peer in plain Python, over sockets, and with a man in the middle."""
+"""Pairing by digits that users compare: the library with the peer in plain Python, over sockets, and with an attacker in the middle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from patience import PATIENCE, eventually
 import llvs
 
 PAIRING = bytes(range(48))
-#: Public: docs/live-protocol.md, section 1.
+#: Not secret: docs/live-protocol.md, section 1.
 PUBLIC = bytes(16) + hashlib.sha256(b"llvs compare 1").digest()
 
 
@@ -36,7 +36,7 @@ def comparing(listener: llvs.Listener) -> Callable[[], llvs.Link]:
 
 
 class Comparing(live_peer.Peer):
-    """As docs/live-protocol.md says it, with or without the pairing."""
+    """Compares digits as docs/live-protocol.md describes it, with or without the pairing."""
 
     def __init__(self, initiator: bool, pairing: Optional[bytes] = None, nonce: Optional[bytes] = None) -> None:
         super().__init__(initiator, PUBLIC)
@@ -82,8 +82,7 @@ class Comparing(live_peer.Peer):
 @pytest.mark.parametrize("initiator", [False, True])
 @pytest.mark.parametrize("first", ["peer", "library"])
 def test_the_peer_made_from_the_page(stores: tuple[llvs.Store, llvs.Store], initiator: bool, first: str) -> None:
-    """On either side, whoever confirms first."""
-    # The library gives its pairing to the peer.
+    """Either side may confirm first. The library gives its pairing to the peer."""
     peer = Comparing(initiator)
     with llvs.Peer(stores[1], PAIRING, initiator=not initiator, compare=True) as end:
         live_peer.carry(peer, end)
@@ -127,7 +126,7 @@ def test_a_number_that_was_not_committed_to(stores: tuple[llvs.Store, llvs.Store
 
 @pytest.mark.parametrize("initiator", [False, True])
 def test_steps_that_are_left_out_or_not_due(stores: tuple[llvs.Store, llvs.Store], initiator: bool) -> None:
-    """A number that nobody committed to, and a commitment of the side that makes none."""
+    """A number without a commitment, and a commitment from the side that makes none."""
 
     class Hasty(Comparing):
         def hello(self) -> None:
@@ -141,7 +140,7 @@ def test_steps_that_are_left_out_or_not_due(stores: tuple[llvs.Store, llvs.Store
 
 
 def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """It sees all, and the digits differ: it has to choose its numbers before it knows what they lead to."""
+    """The attacker sees all frames, and the digits differ: it must choose its numbers before it knows the resulting digits."""
     same = 0
     for _ in range(30):
         with llvs.Peer(stores[0], initiator=True, compare=True) as joins, llvs.Peer(
@@ -160,7 +159,7 @@ def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
 def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
-        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="with nobody now"):
+        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="not compare digits"):
             early.digits(PATIENCE)
         met = comparing(listener)
         with pytest.raises(llvs.BusyError):
@@ -179,8 +178,8 @@ def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
 
 
 def test_others_come_while_digits_are_compared(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """The link of the device that compares is told from those of others, and a device that leaves before it has shown digits is reported
-    at once."""
+    """The link of the comparing device is distinguished from the others. If a device leaves before digits are shown, that is reported
+    immediately."""
     one, two = stores
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as third:
         assert not isinstance(listener.address, str)
@@ -196,7 +195,7 @@ def test_others_come_while_digits_are_compared(stores: tuple[llvs.Store, llvs.St
                     met().confirm()
                     assert link.wait(PATIENCE)
                     assert len(listener.links) == 3 and listener.links[2] is met()
-                # It was returned already.
+                # The link was returned already.
                 assert [listener.accept(PATIENCE) is other for other in listener.links[:2]] == [True, True] and listener.accept(0) is None
         met = comparing(listener)
         with socket.create_connection(listener.address) as leaves:
@@ -221,7 +220,7 @@ def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
 
 
 def test_digits_that_nobody_confirms(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """They are given up after ten minutes."""
+    """Digits that no user confirms are given up after ten minutes."""
     peer = Comparing(True)
     with llvs.Peer(stores[1], PAIRING, initiator=False, compare=True) as end:
         end.tick(0)

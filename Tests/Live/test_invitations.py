@@ -33,7 +33,7 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
 
 
 def code_of(secret: bytes) -> str:
-    """As docs/live-protocol.md says it."""
+    """The code of an invitation, as docs/live-protocol.md defines it."""
     number = int.from_bytes(secret, "big")
     digits = "".join(DIGITS[number >> 5 * place & 31] for place in reversed(range(26)))
     return "-".join((digits[:5], digits[5:10], digits[10:15], digits[15:20], digits[20:]))
@@ -48,7 +48,7 @@ def pairing_of(secret: bytes) -> bytes:
 
 
 class Inviting(live_peer.Peer):
-    """Says PAIRING before all else."""
+    """Sends PAIRING before all other frames."""
 
     def hello(self) -> None:
         self.frame(14, PAIRING)
@@ -101,7 +101,7 @@ def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llv
 
 
 class Silent(live_peer.Peer):
-    """Says nothing behind the handshake."""
+    """Sends nothing after the handshake."""
 
     def hello(self) -> None: ...
 
@@ -114,7 +114,7 @@ def secret_of(code: str) -> bytes:
 
 
 def reach(address: Any) -> socket.socket:
-    """A socket that is connected to a listener."""
+    """Returns a socket that is connected to a listener."""
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(address)
@@ -123,7 +123,7 @@ def reach(address: Any) -> socket.socket:
 
 
 def begin(address: Any, peer: live_peer.Peer) -> socket.socket:
-    """A connection that the other side answered, behind the first two messages of the handshake."""
+    """Connects and exchanges the first two messages of the handshake."""
     beginning = peer.take()
     while True:
         connection = reach(address)
@@ -133,7 +133,7 @@ def begin(address: Any, peer: live_peer.Peer) -> socket.socket:
                 assert (came := connection.recv(1 << 16)), "it is turned away"
                 peer.receive(came)
             return connection
-        except ConnectionError:  # It was not seen there yet that the connection before is gone.
+        except ConnectionError:  # The listener has not noticed yet that the earlier connection ended.
             connection.close()
             time.sleep(0.01)
 
@@ -142,7 +142,8 @@ def begin(address: Any, peer: live_peer.Peer) -> socket.socket:
 def test_a_new_device_that_is_cut_before_it_got_in(
     stores: tuple[llvs.Store, llvs.Store], way: str, accepts: str, tmp_path: Path
 ) -> None:
-    """It may try again by the same invitation, and nobody else may; once it is in, the invitation is used up."""
+    """A device that was cut off may try again with the same invitation; other devices may not. Once it is admitted, the invitation is used
+    up."""
     one, two = stores
     new, other = os.urandom(32), os.urandom(32)
     accepted = [llvs.device_key(os.urandom(32))] if accepts == "some keys" else []
@@ -160,7 +161,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(
             return kind(True, pairing_of(secret_of(code)), static=static)
 
         with closing(begin(listener.address, peer(Silent, new))):
-            # While it is not known who it is, nobody else is looked at, and nobody is a stranger by that.
+            # While the device is not identified, the listener admits no other device, and counts none as a stranger.
             for _ in range(6):
                 with connect(new, invitation=code) as late, pytest.raises(llvs.Error, match="Connect again in a minute"):
                     late.wait(PATIENCE)
@@ -173,7 +174,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(
             while live_peer.PAIRING not in [kind for kind, _ in cut.frames]:
                 cut.receive(connection.recv(1 << 16))
         with connect(other, invitation=code) as late:
-            with pytest.raises(llvs.Error, match="the invitation is another device's by now"):
+            with pytest.raises(llvs.Error, match="nother device used the invitation"):
                 late.wait(PATIENCE)
             assert late.pairing == b"" and not list(one.history())
         hasty = peer(Hasty, other)
@@ -183,7 +184,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(
             connection.sendall(hasty.take())
             assert connection.recv(1 << 16) == b""
         assert version not in two
-        # It may have got the pairing as well.
+        # The device may have received the pairing as well.
         for options in ({"pairing": PAIRING}, {"invitation": code}):
             with connect(new, **options) as link:
                 assert link.wait(PATIENCE)
@@ -196,7 +197,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(
 
 
 class Hasty(live_peer.Peer):
-    """Says all that it has to say behind the handshake, and waits for no answer."""
+    """Sends everything after the handshake without waiting for an answer."""
 
     def hello(self) -> None:
         super().hello()
@@ -208,7 +209,8 @@ class Hasty(live_peer.Peer):
 
 @pytest.mark.parametrize("way", ["invitation", "digits"])
 def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.Store, llvs.Store], way: str) -> None:
-    """A device that is given the pairing is admitted with it, and by its key from then on; others are not, though they have the pairing."""
+    """A device that receives the pairing is admitted with it, and from then on by its key. Other devices are refused, though they have the
+    pairing."""
     one, two = stores
     known, new, other = (os.urandom(32) for _ in range(3))
     with llvs.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.device_key(known)]) as listener:

@@ -84,7 +84,7 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
 
 
 def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
-    """Many branches, of which HAVE covers few, and more versions than fit in a list; one side is made from the page alone."""
+    """Many branches, of which HAVE covers few, and more versions than fit into a list. One side is the peer in plain Python."""
     heads = [store.make_version(insert={f"r{number}": b"1"}, root=True) for number in range(5_000)]
     for number in range(70_000):
         heads[number % 5_000] = store.make_version(heads[number % 5_000], insert={"a": b"1"})
@@ -105,7 +105,7 @@ def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
                 live_peer.carry(peer, end)
                 state = end.state
             assert peer.ranges is not None and peer.ranges.is_done and 2 <= sum(kind == live_peer.RANGES for kind, _ in peer.frames)
-            # Exact: what the other side had did not come.
+            # Exact: no version that the other side had was sent.
             assert state.sent == 40 and state.received == (0 if initiator else 40)
             assert {one.id for one in (ours if initiator else theirs)} <= peer_ids(peer)
             known = dict(peer.payloads)
@@ -133,7 +133,7 @@ def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
 
 
 def test_who_connects_before_the_first_offer_waits_for_it(store: llvs.Store) -> None:
-    """A device that connects again while the program of its listener starts must not be told that it is not paired."""
+    """If a device connects again while the program of its listener starts, the listener must not answer that it is unpaired."""
     version = store.make_version(insert={"x": b"1"})
     for _ in range(10):
         with llvs.Listener(("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other, \
@@ -181,11 +181,11 @@ def test_large_values(store: llvs.Store, tmp_path: Path) -> None:
         assert {id: found.data for id in values if (found := other.value(id, at=version))} == values
 
 
-# Peers that mean harm
+# Hostile peers
 
 
 def versions_of(store: llvs.Store) -> live_peer.Peer:
-    """A peer in Python that has what a store has."""
+    """Returns a peer in Python with the versions of a store."""
     peer = live_peer.Peer(True, PAIRING)
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         live_peer.carry(peer, end)
@@ -193,7 +193,7 @@ def versions_of(store: llvs.Store) -> live_peer.Peer:
 
 
 def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True, why: str = "") -> None:
-    """Lets a peer have its way with a store: it stays as it was, and is told why the connection ended."""
+    """Lets a peer attack a store: the store stays unchanged, and both sides learn why the connection ended."""
     before = ids(store)
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         if refused:
@@ -209,7 +209,7 @@ def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True, why: s
 
 
 def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> None:
-    """Within frames that are deflated, too: a kilobyte would fill the disk with 120 MB."""
+    """Compressed again within compressed frames: a kilobyte would fill the disk with 120 MB."""
     peer, asked = live_peer.Peer(True, PAIRING), []
     for number in range(2):
         peer.add(records.made(records.deflated(f"bomb{number}", 60_000_000, 1)).payload)
@@ -222,7 +222,7 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
 
 
 def test_the_quota_is_told_of_each_name_of_a_large_value(tmp_path: Path) -> None:
-    """A value that comes once, and that a version has under many names, is stored for each of them."""
+    """A value that arrives once is stored under each of the names that a version gives it."""
     value, asked = bytes(2 << 20), list[int]()
     blob = records.reference(value, [bytes(16)])
     peer = live_peer.Peer(True, PAIRING)
@@ -260,29 +260,29 @@ def data_of(row: bytes, ordinal: int = 0, codec: int = 0, size: int = -1) -> byt
     return struct.pack("<QBI", ordinal, codec, len(row) if size < 0 else size) + row
 
 
-#: And what the other side says of each.
+#: The frames, each with the reason that the other side sends.
 FRAMES = {
     "a billion heads": (live_peer.HAVE, have_of(10**9, 10**9, []), "there are 1000000000 heads"),
-    "more heads than versions": (live_peer.HAVE, have_of(5, 1, []), "is not as one is"),
+    "more heads than versions": (live_peer.HAVE, have_of(5, 1, []), "has another form"),
     "too many ids": (live_peer.HAVE, have_of(300, 300, [b"\0" + os.urandom(16) for _ in range(300)]), "lists 300 ids"),
     "a list that is not due": (live_peer.LIST, struct.pack("<BHI", 0, 0, 0), "LIST is not due"),
     "a list that is too long": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2**32 - 1), "a list has 4294967295 hashes"),
     "a whole list that is too long": (
         live_peer.LIST, struct.pack("<BHI", 0, 0, 70_000) + b"".join(struct.pack(">Q", n) for n in range(70_000)), "has 70000 hashes"),
-    "a list in no order": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2) + struct.pack(">QQ", 2, 1), "is not as one is"),
+    "a list in no order": (live_peer.LIST, struct.pack("<BHI", 0, 0, 2) + struct.pack(">QQ", 2, 1), "has another form"),
     "a bitmap that is too long": (live_peer.LIST, struct.pack("<BH", 0, 60_000) + bytes(7_500) + bytes(4), "a bitmap has 60000 bits"),
     "a bomb": (live_peer.DATA, data_of(b"x", codec=1, size=1 << 30), "inflates to 1073741824 bytes"),
     "a bomb within bounds": (live_peer.DATA, data_of(zlib.compress(bytes(1 << 26), wbits=-15), codec=1, size=1 << 26), "has no id"),
     "another size": (live_peer.DATA, data_of(zlib.compress(bytes(100), wbits=-15), codec=1, size=99), "does not inflate to what it says"),
     "an unknown codec": (live_peer.DATA, data_of(b"x", codec=9), "has the codec 9"),
     "a version of 1 GiB": (live_peer.DATA, data_of(live_peer.varint(1 << 30)), "a version has 1073741824 bytes"),
-    "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11), "the size of a version is none"),
+    "a size that is none": (live_peer.DATA, data_of(b"\xff" * 11), "the size of a version is not valid"),
     "a version that is none": (live_peer.DATA, data_of(live_peer.varint(50) + bytes(50)), ""),
     "a version that ends before its id": (live_peer.DATA, data_of(live_peer.varint(20) + bytes(20)), "has no id"),
     "a version of another form": (live_peer.DATA, data_of(live_peer.varint(60) + b"\x01" + bytes(59)), "has no id"),
-    "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x", "was not asked for"),
-    "17 MiB of a value": (live_peer.WANT, bytes(40) + struct.pack("<I", 17 << 20), "17825792 bytes of a value are asked for"),
-    "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "behind its end"),
+    "a value nobody asked for": (live_peer.BLOB, bytes(40) + b"x", "was not requested"),
+    "17 MiB of a value": (live_peer.WANT, bytes(40) + struct.pack("<I", 17 << 20), "17825792 bytes of a value are requested"),
+    "a value behind its end": (live_peer.WANT, bytes(32) + struct.pack("<QI", 2**64 - 1, 5), "beyond its end"),
     "1 TiB of credit": (live_peer.CREDIT, struct.pack("<Q", 1 << 40), "it allows more than a window"),
     "an acknowledgement of nothing": (live_peer.ACK, struct.pack("<QQ", 1, 1 << 40), "acknowledged that was not sent"),
     "news of too many versions": (
@@ -290,11 +290,11 @@ FRAMES = {
     "too many versions that are asked for": (
         live_peer.ASK, struct.pack("<H", 1_025) + b"".join(b"\0" + os.urandom(16) for _ in range(1_025)), "type 17 lists 1025 ids"),
     "ranges that are not due": (live_peer.RANGES, b"\x01\x00\x00", "RANGES is not due"),
-    "no ranges": (live_peer.RANGES, bytes(2), "is not as one is"),
+    "no ranges": (live_peer.RANGES, bytes(2), "has another form"),
     "5,000 ranges": (live_peer.RANGES, struct.pack("<H", 5_000), "5000 ranges"),
     "a range that lists too much": (live_peer.RANGES, b"\x01\x00\x02\x41\x00" + bytes(65 * 8), "a range lists 65 hashes"),
     "a critical type": (99, b"", "a frame has the type 99"),
-    "a short frame": (live_peer.HAVE, b"x", "is not as one is"),
+    "a short frame": (live_peer.HAVE, b"x", "has another form"),
     "a second hello": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
                        + struct.pack("<Q", 1 << 20), "a second beginning"),
     "a window of 1 KiB": (live_peer.HELLO, struct.pack("<HH", 1, 1) + bytes(2) + bytes(16) + bytes(8) + bytes(24) + bytes(4)
@@ -328,7 +328,8 @@ def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
 
 
 def test_a_store_that_is_set_back_finds_out_anew(tmp_path: Path) -> None:
-    """The other device remembers more of it than it remembers itself, under the same name of the order in which versions arrived."""
+    """The store was restored from an older copy. The other device remembers more of the order of arrivals, under the same name, than the
+    store itself does."""
 
     def carry(one: llvs.Peer, two: llvs.Peer) -> None:
         live_peer.carry(one, two)
@@ -375,7 +376,7 @@ def test_frames_that_follow_others(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("lie", ["another place", "another value", "too much", "more behind it"])
 def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
-    """Versions after a value that is not complete yet wait, and are bounded; of the value only the next piece is accepted."""
+    """Versions after an incomplete value wait, and their size is bounded. Only the next piece of the value is accepted."""
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"large": os.urandom(2 << 20)})
         peer = versions_of(other)
@@ -397,7 +398,7 @@ def test_versions_behind_a_large_value(store: llvs.Store, lie: str) -> None:
             elif kind == live_peer.ERROR:
                 super().handle(kind, payload)
 
-    attack(store, Liar(True, PAIRING), why="more than it was allowed" if lie == "more behind it" else "was not asked for")
+    attack(store, Liar(True, PAIRING), why="more than it was allowed" if lie == "more behind it" else "was not requested")
 
 
 def test_a_frame_that_is_too_large(store: llvs.Store) -> None:
@@ -421,7 +422,7 @@ def test_versions_whose_predecessors_never_come(store: llvs.Store) -> None:
 
 
 def test_lies_about_heads(store: llvs.Store) -> None:
-    """A side that says that it has all gets nothing, and loses nothing; one that says that it has nothing gets all."""
+    """A side that claims to have all versions gets none, and loses none. A side that claims to have none gets all."""
     random_ = random.Random(5)
     for number in range(20):
         save(store, number, random_)
@@ -456,7 +457,7 @@ def test_a_version_that_is_not_what_its_id_says(store: llvs.Store) -> None:
 
 
 def test_questions_without_an_end(store: llvs.Store) -> None:
-    """A peer that sends requests, and never reads the answers, costs bounded memory."""
+    """A peer that sends requests without reading the answers costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         end.receive(peer.take())
@@ -481,7 +482,7 @@ def test_replayed_and_wrong_handshakes(store: llvs.Store) -> None:
             genuine.receive(end.send())
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         end.receive(recorded[0])
-        # An answer, as to anybody who has the pairing; nothing that was said then opens now.
+        # The recorded message gets an answer like any peer with the pairing, but later recorded messages cannot be decrypted.
         assert len(end.send()) == 98
     with llvs.Peer(store, PAIRING, initiator=False) as end:
         # The size of the message is not signed: what it says is not waited for.
@@ -586,7 +587,7 @@ def test_a_peer_that_stops_reading(store: llvs.Store) -> None:
 
 
 def test_cut_while_it_runs(store: llvs.Store, tmp_path: Path) -> None:
-    """Links that are cut after any number of bytes: what was stored stays, and nothing is added twice."""
+    """Links that are cut after any number of bytes: stored versions stay, and none is added twice."""
     random_ = random.Random(11)
     for number in range(400):
         save(store, number, random_)
@@ -612,7 +613,8 @@ def test_cut_while_it_runs(store: llvs.Store, tmp_path: Path) -> None:
 
 
 def test_what_comes_over_links_that_are_cut_comes_once(store: llvs.Store) -> None:
-    """Counted is what arrives, also of versions that are there: a program without the library keeps what came whole, and connects again."""
+    """A program without the library keeps complete versions, and connects again after each cut. All arrivals are counted, also of versions
+    that it has: each version arrives once."""
     random_ = random.Random(12)
     for number in range(400):
         save(store, number, random_)
@@ -645,7 +647,7 @@ def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
             for number in range(50):
                 head = store.make_version(head, update={"a": b"%d" % number})
                 assert link.wait(PATIENCE) and other.version(head) is not None, number
-            # It is cut, without a goodbye.
+            # The connection is cut without a goodbye.
             listener.links[0]._peer.close()
             eventually(lambda: link.state.phase == llvs.PeerPhase.ENDED)
             assert isinstance(link.error, llvs.ExchangeDataError)

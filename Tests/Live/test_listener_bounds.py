@@ -20,7 +20,7 @@ from test_library import FRAMES, PAIRING, ids, lying, save, versions_of
 
 import llvs
 
-#: The beginning of a connection: the selector and message 1; and the number of seconds until the other side has to be known.
+#: The size of a connection's beginning: the selector and message 1. And the seconds within which the other side must be identified.
 BEGINNING, GREETING = 66, 10
 
 
@@ -43,7 +43,7 @@ def reach(listener: llvs.Listener, place: int = 1) -> socket.socket:
     try:
         connection = socket.create_connection(listener.address, timeout=PATIENCE, source_address=(f"127.0.0.{place}", 0))
     except ConnectionResetError:
-        # It was ended at once.
+        # The listener ended the connection immediately.
         connection, other = socket.socketpair()
         other.close()
         return connection
@@ -52,7 +52,7 @@ def reach(listener: llvs.Listener, place: int = 1) -> socket.socket:
 
 
 def has_ended(connection: socket.socket) -> bool:
-    """Returns whether the other side has closed it, without a byte."""
+    """Returns whether the other side has closed the connection without a byte."""
     connection.settimeout(0)
     try:
         return connection.recv(1) == b""
@@ -63,7 +63,7 @@ def has_ended(connection: socket.socket) -> bool:
 
 
 def ends(connection: socket.socket) -> bool:
-    """Waits for what comes: whether the other side ends it, without a byte."""
+    """Waits. Returns whether the other side closes the connection without a byte."""
     connection.settimeout(PATIENCE)
     try:
         return connection.recv(1) == b""
@@ -119,7 +119,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
         connection.close()
     eventually(lambda: gets_in(listener, 6))
     clock.advance(GREETING - 2)
-    # The listener looks at the clock before it admits a connection.
+    # The listener reads the clock before it admits a connection.
     assert gets_in(listener, 7) and not any(map(has_ended, first)), "they have 10 seconds"
     clock.advance(2)
     assert all(map(ends, first))
@@ -140,7 +140,7 @@ def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener
         for turn in range(3):
             for place in range(10 * turn + 10, 10 * turn + 14):
                 for _ in range(16):
-                    # Connections are taken in order.
+                    # The listener handles connections in order.
                     stack.enter_context(reach(listener, place))
             with llvs.connect(mine, listener.address, PAIRING) as link:
                 assert link.wait(PATIENCE)
@@ -188,10 +188,10 @@ def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, wh
                     clock.advance(0.1)
                     assert ends(connection)
                     raise EOFError
-                # Another device is admitted after each byte: so the listener has looked at the clock.
+                # Another device is admitted after each byte, so the listener has read the clock.
                 assert gets_in(listener, 2) and not has_ended(connection)
 
-        # It is admitted before a later device: its time begins now.
+        # The connection is admitted before this later device: its time begins now.
         assert gets_in(listener, 2)
         if where == "third message":
             dribble(beginning[:-1], 0.1)  # 6.5 seconds of the ten
@@ -243,9 +243,9 @@ def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, liste
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
         connection.sendall(peer.take())
-    # None continues: five are answered.
+    # No peer continues: five are answered.
     eventually(lambda: sum(map(answers, connections)) >= 5)
-    # A waiting connection is looked at again 20 milliseconds later, and connections from elsewhere after it.
+    # A waiting connection is checked again 20 milliseconds later, and connections from elsewhere after it.
     for _ in range(3):
         clock.advance(0.1)
         assert gets_in(listener, 2)
@@ -297,7 +297,7 @@ def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store)
                 peer.wait(PATIENCE)
         with llvs.connect(mine, address, second) as peer:
             assert peer.wait(PATIENCE)
-        # Any peer without the pairing is unknown.
+        # Any peer without the pairing is a stranger.
         for _ in range(5):
             with pytest.raises((llvs.Error, OSError)), llvs.connect(mine, address, bytes(48)) as peer:
                 peer.wait(PATIENCE)
@@ -334,7 +334,7 @@ os._exit(0)
 
 
 def test_devices_that_came_while_descriptors_were_short() -> None:
-    """They were turned away, and get in as soon as there are some."""
+    """Refused devices are admitted as soon as descriptors are available."""
     child = subprocess.Popen([sys.executable, "-c", SHORT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdin is not None and child.stdout is not None
     with child, llvs.Store(storage="memory") as mine:
@@ -362,7 +362,7 @@ def test_devices_that_came_while_descriptors_were_short() -> None:
 
 
 def test_more_heads_than_another_side_takes(store: llvs.Store) -> None:
-    """Both sides are told so; a peer that has exchanged with the store recently receives later versions."""
+    """Both sides report the number of heads. A peer that exchanged with the store recently receives later versions."""
     identities, known = (os.urandom(32), os.urandom(32)), llvs.Store(storage="memory")
     with llvs.Listener(("127.0.0.1", 0), identity=identities[0]) as kept:
         kept.offer(store, PAIRING)
@@ -451,7 +451,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -
             connection.sendall(peer.take())
             peer.receive(connection.recv(1 << 16))
         connection.sendall(peer.take())
-        # Its answer comes after the whole frame, which contains no versions.
+        # The answer comes after the whole frame, which contains no versions.
         assert peer.sends is not None
         for at in range(0, (1 << 20) - 1, 65_000):
             peer._message(peer.sends.seal(bytes(min(65_000, (1 << 20) - 1 - at))))
@@ -473,7 +473,7 @@ def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llv
     order = list(peer.payloads)
     liar = lying(lambda one: one.send_versions(order[5:]))(True, PAIRING)
     liar.payloads = peer.payloads
-    assert "lack what they build on" in breaks(listener, liar)
+    assert "lack their predecessors" in breaks(listener, liar)
     assert not ids(store) and gets_in(listener, 1)
 
 
@@ -513,7 +513,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
 
     class Hoards(live_peer.Peer):
-        """It gives no room again."""
+        """Grants no credit."""
 
         def handle(self, kind: int, payload: bytes) -> None:
             if kind not in (live_peer.DATA, live_peer.PONG):
@@ -526,7 +526,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
     with opened(listener, peer) as connection:
         before, came = memory(), 0
         connection.settimeout(PATIENCE)
-        # It is answered behind what was made for it before.
+        # The answer comes after the frames that were prepared before.
         for turn in range(1, 6):
             has_asked = False
             while len(peer.came(live_peer.PONG)) < turn:
@@ -595,8 +595,8 @@ def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **option
 
 
 def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.Store) -> None:
-    """From one address a hundred are admitted at once, and then ten a second; others still are from another address, or with an accepted
-    key."""
+    """A hundred from one address are admitted at once, and then ten a second. Devices from another address, or with an accepted key, are
+    still admitted."""
     save(store, 1, random.Random(1))
     mine = os.urandom(32)
     with llvs.Store(storage="memory") as other:
@@ -612,7 +612,7 @@ def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.S
 
 
 def test_who_fills_the_disk(store: llvs.Store) -> None:
-    """The host is asked before; nothing of what it refuses is stored."""
+    """The host is asked before a version is stored. A refused version is not stored."""
     asked: list[int] = []
 
     def quota(size: int) -> None:
@@ -634,7 +634,7 @@ def test_who_fills_the_disk(store: llvs.Store) -> None:
             if source is small:
                 converse(listener, peer, lambda: any(kind == live_peer.ACK and payload[0] for kind, payload in peer.frames))
             else:
-                assert "could not go on" in breaks(listener, peer)
+                assert "the store failed" in breaks(listener, peer)
             assert len(ids(store)) == count
     assert len(asked) == 2
 
@@ -668,12 +668,12 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener
         for _ in range(2):
             with pytest.raises(live_peer.Refused, match=f"has {most} links here already"):
                 enter()
-        # Others get in meanwhile, and so does this one from elsewhere, unless its device has them.
+        # Other devices are admitted meanwhile. The same holds for this one from elsewhere, unless the limit is the device's.
         enter(os.urandom(32), place=2)
         if is_of_device:
             with pytest.raises(live_peer.Refused):
                 enter(place=2)
-        # One that was closed makes room.
+        # A closed one makes room.
         held.pop().close()
 
         def let_in() -> bool:
@@ -711,7 +711,7 @@ def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> No
 
 
 class Silent(live_peer.Peer):
-    """It answers nobody who asks whether it is there."""
+    """Does not answer PING."""
 
     def handle(self, kind: int, payload: bytes) -> None:
         if kind != live_peer.PING:
@@ -749,13 +749,13 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
             connection.sendall(data)
 
     def asks(peer: Silent, connection: socket.socket) -> None:
-        """It says something, and is answered."""
+        """The peer sends a request, and is answered."""
         before = peer.count(live_peer.PONG)
         peer.frame(live_peer.PING, bytes(8))
         carry(peer, connection, lambda: peer.count(live_peer.PONG) > before)
 
     def questions(one: tuple[Silent, socket.socket]) -> int:
-        """Returns how often it was asked for a sign of life, in the bytes so far."""
+        """Returns the number of PINGs in the bytes received so far."""
         peer, connection = one
         connection.settimeout(0)
         try:
@@ -769,14 +769,14 @@ def stay_silent(clock: MovedClock, *peers: tuple[Silent, socket.socket]) -> None
     for peer, connection in peers:
         carry(peer, connection, lambda peer=peer: peer.caught_up)
         asks(peer, connection)
-    # A link looks at the clock every five seconds, and so notices up to five seconds late what came. The listener waits, and both links.
+    # A link reads the clock every five seconds, so it notices bytes up to five seconds late. The listener and both links wait.
     clock.advance(5.1, waiting=3)
     clock.advance(24.8, waiting=3)
     assert not any(map(questions, peers)), "29.9 seconds"
     clock.advance(5.3)
     for peer, connection in peers:
         carry(peer, connection, lambda peer=peer: peer.count(live_peer.PING) == 1)
-    # The second one's answer is after this.
+    # The second one answers after this.
     asks(*peers[1])
     clock.advance(54.6, waiting=3)
     carry(*peers[1], lambda: answering.count(live_peer.PING) == 2)

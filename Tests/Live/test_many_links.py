@@ -34,7 +34,7 @@ def ids(store: llvs.Store) -> set[str]:
 
 
 class Wire:
-    """Two ends, and what went over it."""
+    """Two ends, and the number of bytes between them."""
 
     def __init__(self, one: llvs.Store, two: llvs.Store, **options: object) -> None:
         self.one = llvs.Peer(one, PAIRING, initiator=True)
@@ -42,7 +42,7 @@ class Wire:
         self.bytes = 0
 
     def carry(self, most: int = 1 << 40) -> bool:
-        """Returns whether anything was carried."""
+        """Transfers bytes both ways; returns whether there were any."""
         before = self.bytes
         for sender, receiver in ((self.one, self.two), (self.two, self.one)):
             while self.bytes < most and (data := sender.send(min(65_536, most - self.bytes))):
@@ -67,7 +67,7 @@ def settle(wires: list[Wire]) -> None:
 
 
 def test_each_is_told_and_asks_once(store: llvs.Store) -> None:
-    """If all devices are linked with each other, each receives a version once, and not once from each of the others."""
+    """All devices are linked with each other. Each receives a version once, and not once from each of the others."""
     stores = [store] + [llvs.Store(storage="memory") for _ in range(5)]
     wires = [Wire(one, two) for one, two in combinations(stores, 2)]
     try:
@@ -91,7 +91,7 @@ def test_each_is_told_and_asks_once(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("features", [0, 1])
 def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -> None:
-    """It is told, and asks; who does not know of that is sent versions."""
+    """The peer in plain Python receives announcements, and requests versions. A peer without that feature is sent the versions."""
     others = [llvs.Store(storage="memory") for _ in range(5)]
     wires = [Wire(store, other) for other in others]
     try:
@@ -106,9 +106,9 @@ def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -
             assert [live_peer.text_of(version) for version in peer.payloads] == [made.id]
             assert ([kind for kind, _ in peer.frames].count(live_peer.NEWS) == 1) == bool(features)
             if features:
-                # Requests for versions that were never announced, and requests that are repeated.
+                # Requests for versions that were never announced, and repeated requests.
                 peer.frame(live_peer.ASK, b"\0\0")
-                with pytest.raises(llvs.StorageError, match="not told of"):
+                with pytest.raises(llvs.StorageError, match="were not announced"):
                     end.receive(peer.take())
     finally:
         for wire in wires:
@@ -137,7 +137,7 @@ def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
             live_peer.carry(peer, end)
             store.make_version(insert={"a": b"1"})
             end.store_changed()
-            with pytest.raises(llvs.StorageError, match="not told of"):
+            with pytest.raises(llvs.StorageError, match="were not announced"):
                 live_peer.carry(peer, end)
     finally:
         for wire in wires:
@@ -147,7 +147,7 @@ def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
 
 
 def test_more_than_can_be_told_of_is_sent(store: llvs.Store) -> None:
-    """News have 1,024 ids at most."""
+    """An announcement has at most 1,024 ids."""
     others = [llvs.Store(storage="memory") for _ in range(6)]
     wires = [Wire(store, other) for other in others]
     try:
@@ -169,7 +169,7 @@ def test_more_than_can_be_told_of_is_sent(store: llvs.Store) -> None:
 
 
 def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
-    """A version that is being stored while both sides find out what they lack is sent as well, behind it."""
+    """A version that is stored while both sides compare is sent as well, after the comparison."""
     done = threading.Event()
     failed: list[BaseException] = []
     with llvs.Store(tmp_path / "store") as store:
@@ -206,7 +206,7 @@ def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
 
 
 def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
-    """An announcement never covers more than what is stored: otherwise versions in between would never be announced."""
+    """An announcement never covers more than the stored versions. Otherwise versions in between would never be announced."""
     done = threading.Event()
     failed: list[BaseException] = []
     with llvs.Store(tmp_path / "store") as store:
@@ -215,7 +215,7 @@ def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
             try:
                 while not done.is_set():
                     store.make_version(root=True, insert={f"{number}": os.urandom(100)})
-                    # No faster than six links carry on a busy machine.
+                    # Not faster than six links transfer on a busy machine.
                     time.sleep(0.001)
             except BaseException as error:
                 failed.append(error)
@@ -261,7 +261,7 @@ def test_a_large_value_goes_on_where_it_was_cut(store: llvs.Store, tmp_path: Pat
 
 
 def test_a_large_value_that_changed_meanwhile(store: llvs.Store, tmp_path: Path) -> None:
-    """Bytes of one value are not taken for the beginning of another."""
+    """Bytes of one value are not mistaken for the beginning of another."""
     data = random.Random(1).randbytes(9_000_000)
     first = store.make_version(insert={"large": data})
     with llvs.Store(storage="memory") as source, llvs.Store(tmp_path / "other") as other:
@@ -275,7 +275,7 @@ def test_a_large_value_that_changed_meanwhile(store: llvs.Store, tmp_path: Path)
 
 
 def test_another_version_under_the_id_of_what_was_cut(store: llvs.Store, tmp_path: Path) -> None:
-    """Ids of the caller's are independent of contents: an interrupted version is not continued with the bytes of another."""
+    """Ids of the caller are independent of contents. The bytes of an interrupted version are not completed with those of another."""
     data = random.Random(1).randbytes(9_000_000)
     store.make_version(insert={"large": data}, id="same")
     with llvs.Store(storage="memory") as source, llvs.Store(tmp_path / "other") as other:
@@ -308,16 +308,16 @@ def test_the_host_bounds_what_is_stored(store: llvs.Store) -> None:
         with pytest.raises(Full, match="nearly full"):
             while wire.carry():
                 pass
-        # Before any of it came.
+        # Before any of the value was received.
         assert wire.bytes < 1_000_000 and ids(other) == {first.id}
-        with pytest.raises(llvs.Error, match="could not go on"):
+        with pytest.raises(llvs.Error, match="the store failed"):
             wire.one.receive(wire.two.send())
         wire.close()
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="needs the list of threads that Linux has")
 def test_links_share_what_watches_their_store(store: llvs.Store) -> None:
-    """A second thread for each would be most of what an idle link takes."""
+    """A second thread for each link would double the cost of an idle one."""
 
     def threads() -> int:
         return len(os.listdir("/proc/self/task"))
@@ -329,12 +329,12 @@ def test_links_share_what_watches_their_store(store: llvs.Store) -> None:
             before = threads()
             links += [llvs.connect(other, listener.address, PAIRING) for _ in range(3)]
             assert all(link.wait(PATIENCE) for link in links)
-            # One for each end.
+            # One thread for each end.
             assert threads() == before + 6
             for each in (store, other):
                 made = each.make_version(each.most_recent_head, insert={os.urandom(4).hex(): b"1"})
                 eventually(lambda made=made: store.version(made) is not None and other.version(made) is not None)
             for link in links:
                 link.close()
-            # The last link that ends releases it; the next one begins again.
+            # The last link that ends releases the observation; the next link begins another.
             eventually(lambda: not listener.links)

@@ -1,4 +1,4 @@
-"""Members of an encrypted place, who need no pairing: who is admitted, who is not, and who is no longer admitted."""
+"""Members of an encrypted place, who need no pairing: which devices are admitted, which are refused, and which are no longer admitted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WORDS = "six random words of a person"
 
 
 class Made:
-    """A place that was encrypted once, since that takes ten seconds; each test gets a copy."""
+    """An encrypted place. Encrypting takes ten seconds, so it is made once, and each test gets a copy."""
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
@@ -65,7 +65,7 @@ def folder(made: Made, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def devices(made: Made, folder: Path) -> Iterator[tuple[Device, Device, Device]]:
-    """The laptop, the phone, and who has the passphrase; each has exchanged."""
+    """The laptop, the phone, and a device with the passphrase. Each has exchanged."""
     with ExitStack() as stack:
         all_ = []
         for keys in ({"identity": made.laptop.secret}, {"identity": made.phone.secret}, {"passphrase": WORDS}):
@@ -104,7 +104,7 @@ def decoded(identity: str) -> bytes:
 
 
 def derived(folder: Path, identity: str, where: Path) -> bytes:
-    """The pairing that docs/live-protocol.md says, by the program `age` and the standard library."""
+    """The pairing as docs/live-protocol.md defines it, computed by the program `age` and the standard library."""
     (where / "key.txt").write_text(identity + "\n")
     ring = max((folder / "pack1" / "keys").glob("ring-*"))
     plain = subprocess.run(["age", "--decrypt", "-i", where / "key.txt", ring], check=True, capture_output=True).stdout
@@ -145,7 +145,7 @@ def test_members_need_no_pairing(devices: tuple[Device, Device, Device]) -> None
         for device in devices:
             saved = device.save()
             eventually(lambda: all(each.store.version(saved) is not None for each in devices))
-        # The bytes, which a device keeps for when it cannot reach the place.
+        # The bytes of the pairing, which a device keeps for times when the place is unreachable.
         assert gets_in(phone, listener, phone.way.pairing())
 
 
@@ -156,7 +156,7 @@ def test_who_is_not_in_the_ring(
     stranger, clear, fresh = llvs.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
     with listen(laptop) as listener, ExitStack() as stack:
         stack.callback(fresh.close)
-        # No key of it opens the ring.
+        # A device with a key that does not open the ring.
         outside = Device(folder, identity=stranger.secret)
         stack.callback(outside.close)
         for read_anew in (True, False):
@@ -167,7 +167,7 @@ def test_who_is_not_in_the_ring(
             connect(outside, listener)
         with pytest.raises(llvs.EncryptionError):
             listen(outside)
-        # One that has no keys, and one that has not read them yet.
+        # An exchange without encryption, and one that has not read the keys yet.
         plain = llvs.Exchange(outside.store, llvs.Remote(clear.as_uri(), layout="packed"))
         stack.callback(plain.close)
         with pytest.raises(llvs.UnsupportedError):
@@ -177,7 +177,7 @@ def test_who_is_not_in_the_ring(
         with pytest.raises(llvs.EncryptionError):
             connect(fresh, listener)
         assert fresh.way.pairing() == laptop.way.pairing() and gets_in(fresh, listener)
-        # A device that guesses, and one that knows the store's id and no key.
+        # A device that guesses, and one that knows the store's id but no key.
         before = ids(laptop.store)
         outside.save()
         for secret in (llvs.make_pairing(), laptop.way.pairing()[:16] + bytes(32)):
@@ -197,16 +197,16 @@ def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, De
             with pytest.raises((llvs.Error, OSError)) as ended:
                 eventually(lambda: link.wait(1) is None)
             assert "the keys were renewed" in str(ended.value)
-        # Nothing comes over a link that has ended.
+        # An ended link transfers nothing.
         assert phone.store.version(late) is None
-        # It has the former ring, and what follows from that.
+        # The removed member has the former ring, and the pairing that is derived from it.
         assert phone.way.pairing() == former != laptop.way.pairing()
         for secret in (phone.way, former):
             assert not gets_in(phone, listener, secret)
-        # Nor does a member who knows of it connect to it.
+        # A member who knows of the removal does not connect to the removed one either.
         with listen(phone) as theirs:
             assert not gets_in(laptop, theirs)
-        # A member that does not know yet learns from the place, and then gets in.
+        # A member that does not know of it reads the place, and is then admitted.
         assert not gets_in(other, listener)
         other.way.retrieve()
         if other.way.pairing(read_anew=False) == former:  # it reads the keys every 10 minutes
@@ -216,7 +216,7 @@ def test_a_device_that_was_removed(made: Made, devices: tuple[Device, Device, De
 
 
 def test_a_store_that_is_offered_again(folder: Path, devices: tuple[Device, Device, Device]) -> None:
-    """By an exchange that has read newer keys than the one before: former ones are good for nothing from then on."""
+    """The store is offered with an exchange that has read newer keys. From then on pairings of former keys are refused."""
     laptop, phone, other = devices
     former = laptop.way.pairing()
     with listen(laptop) as listener, llvs.Exchange(laptop.store, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as newer:
@@ -229,7 +229,7 @@ def test_a_store_that_is_offered_again(folder: Path, devices: tuple[Device, Devi
 
 
 def test_a_ring_that_is_renewed_on_both_sides(devices: tuple[Device, Device, Device]) -> None:
-    """Ends whose bytes the program carries: either side that learns of newer keys ends what former ones made."""
+    """The program transfers the bytes. As soon as one side learns of newer keys, it ends links that used former ones."""
     laptop, phone, _ = devices
     for knows in (0, 1):
         with llvs.Peer(laptop.store, laptop.way, initiator=True) as one, llvs.Peer(phone.store, phone.way, initiator=False) as two:
@@ -282,7 +282,7 @@ def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
 
 
 def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device]) -> None:
-    """The listener keeps the pairing that follows from its keys."""
+    """The listener keeps the pairing that was derived from the exchange's keys."""
     laptop, phone, other = devices
     pairing = llvs.make_pairing()
     with llvs.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)) as listener:

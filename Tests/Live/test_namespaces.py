@@ -13,7 +13,7 @@ from patience import eventually
 
 
 def test_two_namespaces(network: Network, tmp_path: Path) -> None:
-    """Existing versions, and saves of either side while the link lasts; a device that returns is recognised."""
+    """Versions from before, and saves of either side while the link lasts. A device that returns is recognised."""
     one, two, port = network.pair(tmp_path)
     one.ask("save", 30, 500)
     two.ask("save", 20, 500)
@@ -29,7 +29,7 @@ def test_two_namespaces(network: Network, tmp_path: Path) -> None:
 
 
 def test_delay(network: Network, tmp_path: Path) -> None:
-    """By a relay that keeps all bytes back for 100 ms each way: one link, and all of a burst of saves."""
+    """A relay delays all bytes by 100 ms each way. One link carries all of a burst of saves."""
     one, two, port = network.pair(tmp_path)
     environment = {**os.environ, "PYTHONPATH": ""}
     relay = subprocess.Popen(
@@ -50,12 +50,12 @@ def test_delay(network: Network, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("percent", [5, 20])
 def test_loss(network: Network, tmp_path: Path, percent: int) -> None:
-    """Packets that are lost cost time, and nothing else."""
+    """Lost packets cost time, and nothing else."""
     one, two, port = network.pair(tmp_path)
     network.rule(f"numgen random mod 100 < {percent} drop")
     one.ask("save", 20, 20_000)
     two.ask("save", 20, 20_000)
-    # With bad luck the handshake itself takes longer than the listener waits. Then nothing has come, and all does over the next link.
+    # The handshake may take longer than the listener waits. Then nothing is transferred, and the next link transfers everything.
     assert any(_comes_in_step(two, port) for _ in range(20))
     one.ask("save", 3, 100)
     eventually(lambda: bool(one.ask("ids") == two.ask("ids")))
@@ -72,17 +72,17 @@ def _comes_in_step(device: Device, port: int) -> bool:
 
 
 def test_cuts(network: Network, tmp_path: Path) -> None:
-    """Links that are cut again and again while they run: each continues from where the one before was cut, and nothing is sent twice except
-    what was under way."""
+    """Links are cut repeatedly while they transfer. Each continues where the one before was cut, and only bytes in flight are sent
+    twice."""
     one, two, port = network.pair(tmp_path)
     one.ask("save", 200, 20_000)
     for _ in range(3):
-        # So much comes through and no more: each link is cut within the transfer, however slow the machine is.
+        # Only this much passes: each link is cut during the transfer, however slow the machine is.
         network.only(network.b, "quota over 1200 kbytes drop")
         two.ask("connect", LISTENER, port)
         before = two.ask("state")["received"]
         eventually(lambda: bool(two.ask("state")["received"] >= before + 30))
-        # The sender is told that the other one is gone; the other one is told nothing, and connects again.
+        # The sender learns that the other side is gone. The other side learns nothing, and connects again.
         network.rule("tcp flags & rst == 0 reject with tcp reset")
         eventually(lambda: one.ask("links") == 0)
         two.ask("close")
@@ -90,13 +90,13 @@ def test_cuts(network: Network, tmp_path: Path) -> None:
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and two.ask("state") == {"received": 200, "phase": "IN_STEP"}
     assert one.ask("ids") == two.ask("ids")
-    # Of three links at least 30, 60 and 90 versions had arrived already: to resend them would take 3.6 megabytes more. What was under way
-    # is a frame of at most 256 kilobytes for each.
+    # At the three cuts at least 30, 60 and 90 versions had arrived. Sending them again would take 3.6 megabytes more. In flight is at most
+    # a frame of 256 kilobytes for each link.
     assert 4_000_000 < network.counted(network.b) < 5_400_000
 
 
 def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> None:
-    """The link outlives it."""
+    """The link outlasts the interruption."""
     one, two, port = network.pair(tmp_path)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait")
@@ -110,7 +110,7 @@ def test_a_wire_that_is_down_for_a_while(network: Network, tmp_path: Path) -> No
 
 
 def test_silence(network: Network, tmp_path: Path) -> None:
-    """No side is told that the wire was cut: after 90 seconds without a sign of life both sides close the link."""
+    """No side learns that the wire was cut. After 90 seconds without a sign of life both sides close the link."""
     one, two, port = network.pair(tmp_path, moves=True)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait") and one.ask("links") == 1
@@ -130,11 +130,11 @@ def test_silence(network: Network, tmp_path: Path) -> None:
 
 
 def test_a_link_that_is_idle(network: Network, tmp_path: Path) -> None:
-    """Its PINGs are answered, so it lasts for longer than 90 seconds."""
+    """The link's PINGs are answered, so it lasts for longer than 90 seconds."""
     one, two, port = network.pair(tmp_path, moves=True)
     two.ask("connect", LISTENER, port)
     assert two.ask("wait")
-    # Frames are noticed at the next look at the clock: a PING is due by the fourth or fifth.
+    # A link notices frames when it next reads the clock. A PING is due by the fourth or fifth time.
     passed = 0
     while passed < 120:
         before = [network.heard(side) for side in (network.a, network.b)]
@@ -146,7 +146,7 @@ def test_a_link_that_is_idle(network: Network, tmp_path: Path) -> None:
             passed += 10
             return all(network.heard(side) > count for side, count in zip((network.a, network.b), before))
 
-        # An answer has as long as a busy machine takes, before the clock is moved further.
+        # The answer has arrived, even on a busy machine, before the clock moves further.
         eventually(are_heard, pause=0.3)
     assert two.ask("state")["phase"] == "IN_STEP" and one.ask("links") == 1
     one.ask("save", 1, 10)

@@ -1,4 +1,4 @@
-"""Finding devices on a local network: two namespaces, each with a daemon of Avahi and a bus of its own."""
+"""Finding devices on a local network: two namespaces, each with its own Avahi daemon and bus."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ publish-hinfo=no
 
 
 class Host:
-    """A namespace with a bus and a daemon, in which devices find each other."""
+    """A namespace with a bus and a daemon, through which devices find each other."""
 
     def __init__(self, network: Network, namespace: str, folder: Path) -> None:
         self.network, self.namespace, self.folder = network, namespace, folder
@@ -51,7 +51,7 @@ class Host:
         self.daemon = self.start()
 
     def _run(self, *command: str) -> subprocess.Popen[str]:
-        # Both keep files in /run, which is another for each host.
+        # Bus and daemon keep files in /run. Each host has its own.
         script = 'mount -t tmpfs tmpfs /run && mkdir -p /run/avahi-daemon /run/dbus && exec "$@"'
         with (self.folder / f"{command[0]}.log").open("a") as log:
             process = subprocess.Popen(
@@ -82,8 +82,8 @@ def hosts(network: Network, tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     yield Host(network, network.a, tmp_path / "one"), Host(network, network.b, tmp_path / "two")
 
 
-#: A library for LD_PRELOAD that writes down which process sends over a Unix socket: that to the bus is such a one. Where FOOLED is set, a
-#: child is told that it is its parent, by which nobody who asks notices a fork.
+#: A library for LD_PRELOAD that logs which process sends over a Unix socket, such as the one to the bus. With FOOLED, a child gets the
+#: process id of its parent, so that no code notices the fork.
 SENDS = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -125,7 +125,7 @@ needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C comp
 
 
 def nearby(device: Device, name: str) -> None:
-    """As soon as the daemon is there."""
+    """Starts `nearby` as soon as the daemon runs."""
 
     def begins() -> bool:
         device.begin("nearby", name)
@@ -135,7 +135,7 @@ def nearby(device: Device, name: str) -> None:
 
 
 def test_devices_find_each_other(hosts: tuple[Host, Host], tmp_path: Path) -> None:
-    """One announces a listener, the other finds it, connects, and hears when it goes; names that are taken get a number."""
+    """One device announces a listener. The other finds it, connects, and learns when it disappears. Names in use get a number."""
     one, two = hosts[0].device(tmp_path / "a", 1), hosts[1].device(tmp_path / "b", 2)
     port = one.ask("listen", LISTENER)
     nearby(two, "phone")
@@ -174,7 +174,7 @@ def test_a_daemon_that_is_started_anew(hosts: tuple[Host, Host], tmp_path: Path)
 
 
 class Forking:
-    """A device that forks a child whenever it finds another one; it records who was called, and who spoke to the daemon."""
+    """A device that forks a child for each device that it finds. It records which process was called, and which sent to the daemon."""
 
     def __init__(self, hosts: tuple[Host, Host], folder: Path, changed: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -215,7 +215,7 @@ class Forking:
 
 @needs_cc
 def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The child is told nothing, and says nothing over the connection to the daemon, which is the parent's: that finds all, one after
+    """The child is not called, and sends nothing over the parent's connection to the daemon. The parent finds all devices, one after
     another."""
     met = Forking(hosts, tmp_path, monkeypatch)
     eventually(lambda: all(met.device.ask("found").get(f"desk{number}") for number in range(3)))
@@ -223,7 +223,7 @@ def test_a_callback_that_forks(hosts: tuple[Host, Host], tmp_path: Path, monkeyp
     assert {name for _, name in met.calls} >= {"desk0", "desk1", "desk2"}
     assert len(met.children) >= 3 and met.me not in met.children
     assert {process for process, _ in met.calls} == {met.me}, "children were called"
-    # As long as it takes them to end.
+    # Until the children have ended.
     eventually(lambda: not any(os.path.exists(f"/proc/{child}") and "zombie" not in status(child) for child in met.children))
     assert met.speakers == {met.me}, "children spoke to the daemon"
 
@@ -234,7 +234,7 @@ def test_a_child_that_takes_itself_for_its_parent(hosts: tuple[Host, Host], tmp_
     monkeypatch.setenv("FOOLED", "1")
     met = Forking(hosts, tmp_path, monkeypatch)
     eventually(lambda: bool(met.speakers & set(met.children)))
-    # The connection to the daemon is nobody's any more.
+    # The connection to the daemon is unusable now.
     met.device.process.kill()
     met.device.process.wait()
     for child in met.children:
@@ -250,7 +250,7 @@ def status(process: str) -> str:
 
 
 def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so, and what to do."""
+    """The error names the problem, and a remedy."""
     monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path}/none")
     device = network.device(network.a, tmp_path / "a", 1)
     assert "give addresses" in device.fails("nearby", "x")
@@ -265,7 +265,7 @@ def test_arguments() -> None:
 
 
 def test_no_avahi(network: Network) -> None:
-    """As on a machine where it is not installed."""
+    """Avahi is not installed."""
     library = ctypes.util.find_library("avahi-client")
     assert library is not None
     path = next(Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("/libc.so.6")).parent
@@ -275,8 +275,7 @@ def test_no_avahi(network: Network) -> None:
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
 
 
-#: The beginning of both scripts below. The clock of the library moves by a tenth of a second in each turn of the daemon, and not in
-#: between.
+#: The beginning of both scripts below. The clock of the library moves by a tenth of a second at each turn of the daemon, and only then.
 BEGINS = """
 import ctypes, os, sys
 import llvs
@@ -312,7 +311,7 @@ with llvs.Store(storage="memory") as desk, llvs.Store(storage="memory") as mine:
 
 
 def beside_a_daemon(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script with the client of Avahi that avahi.c is."""
+    """Runs a script with avahi.c in place of Avahi's client library."""
     source = Path(__file__).resolve().parent / "avahi.c"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libavahi-client.so.3", source], check=True)
     given = {
@@ -324,14 +323,14 @@ def beside_a_daemon(script: str, folder: Path, **environment: str) -> subprocess
 @needs_cc
 @pytest.mark.parametrize("misses, pauses", [(0, []), (1, [20]), (2, [20, 40])])
 def test_an_address_that_cannot_be_had_at_once(tmp_path: Path, misses: int, pauses: list[int]) -> None:
-    """It is asked for again, after 2 seconds and then after 4: whether the daemon took no question, or had no answer. The listener
-    is announced, and what is found is what `connect` takes."""
+    """An address is requested again after 2 seconds and then after 4, whether the daemon refused the request or did not answer. The
+    listener is announced, and `connect` accepts the addresses that are found."""
     done = beside_a_daemon(FINDS, tmp_path, MISSES=str(misses))
     lines = done.stdout.splitlines()
     assert lines[1:] == ["True", "True", "no path"], done.stderr
     name, *turns = lines[0].split()
     asked = [int(turn) for turn in turns if int(turn)]
-    # An answer comes in the turn behind the question, and pauses are looked at once in a turn.
+    # An answer arrives in the turn after the request, and pauses are checked once a turn.
     between = [later - earlier for earlier, later in zip(asked, asked[1:])]
     assert name == "desk" and all(pause <= turns <= pause + 2 for pause, turns in zip(pauses, between, strict=True)), asked
 
@@ -355,7 +354,7 @@ except llvs.Error as error:
     "bad, calls, met",
     [
         ("nothing", 1, "1 1 True"), ("no memory", 1, "OutOfMemoryError"),
-        ("no client", 1, "UnsupportedError .* Look at avahi-daemon's log"), ("no group", 1, "1 1 True"), ("no browser", 1, "1 1 True"),
+        ("no client", 1, "UnsupportedError .* Check avahi-daemon's log"), ("no group", 1, "1 1 True"), ("no browser", 1, "1 1 True"),
         # Found, gone, and found again.
         ("a browser that fails", 3, "3 1 True"), ("a connection that fails", 1, "1 1 True"), ("names that are taken", 1, "1 1 True"),
         ("no other name", 1, "1 1 True"), ("a name that another has", 1, "1 1 True"), ("no names", 1, "1 1 True"),
@@ -364,6 +363,6 @@ except llvs.Error as error:
     ],
 )
 def test_a_daemon_that_answers_badly(tmp_path: Path, bad: str, calls: int, met: str) -> None:
-    """Whatever it says, the device is found, or it is told that none can be: within its time, and by a bounded number of calls."""
+    """For every bad answer the device is found, or an error is reported, in time and after a bounded number of calls."""
     done = beside_a_daemon(MEETS, tmp_path, MISSES="0", BAD=bad, CALLS=str(calls))
     assert re.match(met, done.stdout), (done.returncode, done.stdout, done.stderr)

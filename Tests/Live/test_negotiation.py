@@ -1,5 +1,5 @@
-"""The negotiation over random histories: it is exact for each, takes one or two rounds, and is short. The usual run tries the first of
-them, LLVS_DEEP all. With LLVS_FIGURES=1 the figures are printed."""
+"""The negotiation over random histories: its result is exact for each, it takes one or two rounds, and it is short. The usual run tests the
+first of them, LLVS_DEEP all. With LLVS_FIGURES=1 the figures are printed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replicas(random_: random.Random, versions: int, devices: int, exchanging: fl
 
 
 def exchange(a: History, b: History, key: bytes) -> tuple[int, list[Have], list[Listed]]:
-    """Lets two histories learn what the other lacks, checks that it is that, and says after how many rounds it was known."""
+    """Lets two histories find out what the other one lacks, and checks the result. Returns the number of rounds."""
     haves = [negotiation.have(a), negotiation.have(b)]
     theirs = [set(b.predecessors) - set(a.predecessors), set(a.predecessors) - set(b.predecessors)]
     if negotiation.same(*haves):
@@ -64,7 +64,7 @@ def exchange(a: History, b: History, key: bytes) -> tuple[int, list[Have], list[
     return (1 if all(listed.has_all for listed in lists) else 2), haves, lists
 
 
-#: The figures of the last comparison.
+#: The number of frames and their size in the last comparison.
 turns = size = 0
 
 
@@ -84,7 +84,7 @@ def compare_ranges(a: History, b: History, haves: list[Have], lists: list[Listed
 
 
 def test_random_histories_by_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if each list were too long."""
+    """Every list counts as too long."""
     monkeypatch.setattr(negotiation, "HASHES", 0)
     monkeypatch.setattr(negotiation, "LISTED", 4)
     compared = 0
@@ -101,7 +101,7 @@ def test_random_histories_by_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_branches_that_differ_a_little() -> None:
-    """HAVE covers few of them, so that a list would be too long."""
+    """HAVE covers few of the branches, so that a list would be too long."""
     base = History()
     for number in range(85_000):
         base.add(b"%d" % number, *([b"%d" % (number - 6_000)] if number >= 6_000 else []))
@@ -116,7 +116,7 @@ def test_many_branches_that_differ_a_little() -> None:
 
 
 def test_ranges_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the last frame of a side: then too much is sent, and nothing is left out."""
+    """The ranges are given up in the last frame of a side. Too much is sent then, and nothing is left out."""
     monkeypatch.setattr(negotiation, "HASHES", 0)
     monkeypatch.setattr(negotiation, "FRAMES", 1)
     a, b = chain(500, b"x"), chain(500, b"y")

@@ -19,7 +19,7 @@ PAIRING = bytes(range(48))
 
 
 class TLS:
-    """One end of TLS 1.3 in memory, by the system's libssl, with a certificate on both sides."""
+    """One end of TLS 1.3 in memory, with the system's libssl and a certificate on both sides."""
 
     _ssl: Any = None
     _certificate_is_fine = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(lambda *_: 1)  # it is pinned below
@@ -79,14 +79,14 @@ class TLS:
 
     @property
     def pin(self) -> bytes:
-        """SHA-256 of the other side's public key."""
+        """The SHA-256 of the other side's public key."""
         out = ctypes.c_void_p()
         size = self._ssl.i2d_PUBKEY(self._ssl.X509_get0_pubkey(self._ssl.SSL_get1_peer_certificate(self.ssl)), ctypes.byref(out))
         return hashlib.sha256(ctypes.string_at(out.value or 0, size)).digest()
 
     @property
     def exported(self) -> bytes:
-        """By RFC 9266."""
+        """The exported keying material of RFC 9266."""
         out, label = ctypes.create_string_buffer(32), b"EXPORTER-Channel-Binding"
         assert self._ssl.SSL_export_keying_material(self.ssl, out, ctypes.c_size_t(32), label, ctypes.c_size_t(len(label)), b"",
                                                     ctypes.c_size_t(0), 1) == 1
@@ -98,7 +98,7 @@ class TLS:
 
 
 def made(path: Path) -> tuple[Path, bytes]:
-    """A key and its certificate, and what is pinned of it."""
+    """Makes a key with its certificate. Returns the path, and the pin."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -118,7 +118,7 @@ def made(path: Path) -> tuple[Path, bytes]:
 
 
 class Tunnel:
-    """A connection of TLS, both ends of it."""
+    """Both ends of a TLS connection."""
 
     def __init__(self, here: tuple[Path, bytes], there: tuple[Path, bytes]) -> None:
         self.here, self.there = TLS(False, here[0]), TLS(True, there[0])
@@ -181,8 +181,8 @@ def test_one_connection_of_tls(stores: tuple[llvs.Store, llvs.Store], keys: list
 
 
 def test_somebody_who_holds_two_of_them(stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]]) -> None:
-    """The bytes through a man in the middle are encrypted from end to end nevertheless; a side that passes the exporter's bytes notices
-    it."""
+    """An attacker has a TLS connection to each side. The bytes are encrypted from end to end nevertheless, and a side that passes the
+    exporter's bytes notices the attacker."""
     first, second = Tunnel(keys[0], keys[2]), Tunnel(keys[2], keys[1])
     with pytest.raises(llvs.EncryptionError, match="not at the other end") as raised:
         run(stores, [first, second], (first.here.exported, second.there.exported))
@@ -207,7 +207,7 @@ def test_one_side_that_says_nothing_of_it(
 
 
 def test_the_page_says_what_is_sent(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """By the peer that was made from the page alone: 32 bytes behind the rest, with feature bit 4."""
+    """The frame that the peer in plain Python expects: 32 bytes after the others, with feature bit 4."""
     outer = os.urandom(32)
     for given, is_let_in in ((outer, True), (os.urandom(32), False)):
         peer = live_peer.Peer(True, PAIRING)

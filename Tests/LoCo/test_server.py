@@ -24,7 +24,7 @@ import llvs  # noqa: E402
 import told  # noqa: E402
 
 PATHS = ["/", "/main.js", "/api/book", "/api/news", "/photo/portrait-ada-ruiz", "/no/such/place"]
-#: Those of the page itself, which hold nothing of the book.
+#: The files of the page itself, which hold nothing of the book.
 FILES = ["/", "/main.js"]
 
 
@@ -348,7 +348,7 @@ def test_a_device_is_found_where_it_was(running: Running) -> None:
     again = Running(running.folder)
     running.process = again.process
     assert {device: again.place(device) for device in places} == places
-    # A port that another program has by now, or that is none, is not waited for.
+    # If another program uses the port, or the port is invalid, the command does not wait for it.
     assert running.end() == 0
     with socket.create_server(("127.0.0.1", places["Laptop"][1])):
         (running.folder / "Phone.port").write_text("nothing")

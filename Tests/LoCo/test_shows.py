@@ -55,7 +55,7 @@ def test_one_window_two_devices_and_a_cable(window: Open, running: Running) -> N
     assert running.ask("Phone", "/api/save", {"card": {"name": "Zoe"}})[0] == 200
     outside().wait(lambda: ["Delete Jon Fry" in one for one in dots("0")] == [True] and ["Add Zoe" in one for one in dots("1")] == [True])
     assert "2 versions are not on both devices yet." in desk.text("#told")
-    # Read aloud, and in a narrow window with the newest alone, they are in the order in which they stand.
+    # Read aloud, and in a narrow window with only the newest, they are in the displayed order.
     tops = "return [...document.querySelectorAll('.versions li')].filter((one) => one.checkVisibility()).map((one) => one.style.top)"
     assert desk.script(tops) == [f"{64 * place}px" for place in range(len(desk.all(".versions li")))]
     browser.resize(desk.driver, 390, 800)
@@ -168,7 +168,7 @@ def test_photos_and_what_is_said_of_them(window: Open, running: Running, tmp_pat
         running.ask(device, "/api/online", {"isOnline": True})
     laptop.wait(lambda: "Conflicts" in laptop.text("#around"))
 
-    # Both pictures are shown, and which one stands.
+    # Both pictures are shown, and the one that prevails is marked.
     laptop.open("conflicts")
     assert [one.text.split("\n")[0] for one in laptop.all("#around [aria-current]")] == ["Conflicts"]
     laptop.open("contact/ada-ruiz")
@@ -204,7 +204,7 @@ def test_answers_that_arrive_in_another_order(window: Open, running: Running) ->
     running.ask("Laptop", "/api/examples", {})
     laptop = window("Laptop")
     laptop.wait(lambda: "12 contacts" in laptop.text("#count"))
-    # Enter leads to what is found, also if news have the page drawn before the answer has come.
+    # Enter opens the first match, even if news redraw the page before the answer has arrived.
     laptop.hold("q=berg", 2)
     laptop.script("document.getElementById('wanted').value = 'berg'; document.getElementById('search').requestSubmit();"
                   "dispatchEvent(new HashChangeEvent('hashchange'))")

@@ -18,7 +18,7 @@ Open = Callable[[], tuple[Device, Device]]
 
 
 def equal(laptop: Device, phone: Device) -> dict[str, Any]:
-    """Waits until both devices show the same, and gives the laptop's book."""
+    """Waits until both devices show the same; returns the laptop's book."""
     def at(device: Device) -> Any:
         return device.look_at().book()["at"]
 
@@ -211,7 +211,7 @@ def test_search_groups_tags_and_a_photo(devices: Open, tmp_path: Path) -> None:
     laptop.wait(lambda: laptop.all("#view button[aria-pressed='true']")[0].text == "Birthdays")
     laptop.look("contact")
 
-    # A photo, which is made smaller, goes to the other device, and comes and goes with the contact's history.
+    # A photo is scaled down, reaches the other device, and is a part of the contact's history.
     picture = tmp_path / "chiara.png"
     picture.write_bytes(faces.portrait((1, 2, 3), (4, 5, 6), (200, 100, 50), (9, 9, 9), True))
     laptop.open("contact/chiara-neri/edit")
@@ -267,7 +267,7 @@ def test_what_others_wrote_runs_nothing(devices: Open, running: Running) -> None
     laptop.click("Odd id", "#list a")
     laptop.wait(lambda: laptop.text("#view h2") == "Odd id")
     assert laptop.all("main script, main iframe, main svg") == []
-    # The browser says that it could not show the photo that is none.
+    # The browser reports that it could not show the broken photo.
     laptop.driver.get_log("browser")
 
 
@@ -277,7 +277,7 @@ def test_nothing_that_is_typed_is_lost(devices: Open, running: Running) -> None:
     laptop.look_at().wait(lambda: "1 contact" in laptop.text("#count"))
     focused = "return document.activeElement.id || document.activeElement.getAttribute('aria-label')"
 
-    # A form without a name says so at the field; a draft outlives another click and a reload; a double click saves once.
+    # A form without a name reports that at the field; a draft outlives another click and a reload; a double click saves once.
     laptop.open("new")
     laptop.wait(lambda: laptop.script(focused) == "field-name")
     laptop.find("#field-town").send_keys("Bonn")
@@ -306,7 +306,7 @@ def test_nothing_that_is_typed_is_lost(devices: Open, running: Running) -> None:
     laptop.find(".around input").send_keys("days\n")
     laptop.wait(lambda: "Birthdays" in laptop.text("#around") and not laptop.all(".around input"))
 
-    # A deleted contact can be restored: at once, and from the list.
+    # A deleted contact can be restored: immediately, and from the list.
     laptop.click("Cleo", "#list a")
     laptop.click("Delete", "#view button")
     laptop.wait(lambda: "Cleo was deleted." in laptop.text("#said"))
@@ -329,7 +329,7 @@ def test_a_page_while_loco_is_ended_and_after_it_is_started_again(devices: Open,
     laptop.find(".track").click()
     laptop.wait(lambda: "LoCo does not answer" in laptop.text("#said"))
     laptop.wait(lambda: laptop.script("return document.getElementById('online').checked"))
-    # The light is drawn every second: it says the same after that.
+    # The light is drawn every second, with the same text.
     laptop.driver.execute_async_script("const done = arguments[0]; setTimeout(() => requestAnimationFrame(() => done()), 1500)")
     assert laptop.text("#light") == "LoCo was ended"
     again = Running(running.folder)
@@ -362,7 +362,7 @@ def test_long_names_groups_and_a_search_in_a_narrow_window(devices: Open, runnin
             laptop.open(place)
             assert laptop.script("return document.documentElement.scrollWidth") <= 390, place
             assert laptop.script("const one = document.getElementById('view'); return one.scrollWidth - one.clientWidth") <= 0, place
-        # A search leads from the contact to what it finds.
+        # A search leads from the contact to its matches.
         field = laptop.find("#wanted")
         field.send_keys("muller")
         laptop.wait(lambda: laptop.text("#list .name") == "Jutta M\u00fcller")

@@ -22,7 +22,7 @@ ALLOCATORS = {
     "mimalloc": FOLDER / "libmimalloc.so.2",
 }
 
-#: Two devices and a place: what one saves the other has. The arguments: a folder, a storage, and the options of the place.
+#: Two devices and a place: each device receives what the other saved. The arguments: a folder, a storage, and the options of the place.
 DEVICES = """
 import json, sys
 import llvs
@@ -40,7 +40,7 @@ maps = open("/proc/self/maps").read()
 print("done with", [name for name in ("jemalloc", "tcmalloc", "mimalloc") if name in maps], "curl" in maps)
 """
 
-#: The same of one device, in C: the program is linked with the allocator.
+#: The same for one device in C; the program is linked with the allocator.
 PROGRAM = r"""
 #include <llvs.h>
 #include <stdio.h>
@@ -72,14 +72,14 @@ int main(int argc, char **argv) {
 """
 
 
-#: Each library of the system that is opened for a kind of place: libcurl, libcrypto beside it, and the program ssh.
+#: The kinds that open each of the system's libraries: libcurl, libcrypto beside it, and the program ssh.
 @pytest.fixture(scope="module", params=usually(places.KINDS, "memory", "bucket", "openssh"))
 def service(request: Any) -> Iterator[Service]:
     yield from places.started(request.param)
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's, without what only tests need."""
+    """The environment of this process, without entries that only tests need."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **more}
 
 

@@ -109,8 +109,8 @@ class TestBrokenAnswers:
 
     @pytest.mark.parametrize("tags", ["kept", "none", "changed", "ignored"])
     def test_a_large_file_goes_on_where_it_was_cut(self, server: DavServer, new_store: Any, tags: str) -> None:
-        """However often, where the server knows the file by a tag; else all of it is asked for again. So it is where a server that does
-        not look at the tag (`If-Range`) has another file by then."""
+        """The transfer continues after each cut if the server identifies the file by a tag. Otherwise the whole file is requested again; so
+        it is if the server ignores the tag (`If-Range`) and has another file by then."""
         first, second, asked, piece = new_store(), new_store(), [], 1 << 20
         first.make_version(insert={"large": random.Random(1).randbytes(6 << 20)})
         assert len(send(first, server).sent) == 1
@@ -167,7 +167,7 @@ class TestBrokenAnswers:
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
     def test_a_file_that_is_only_called_a_page(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
-        """Its bytes show that it is not a page."""
+        """The bytes show that the file is not a page."""
         filled.fault = on("GET")(lambda handler: handler.answer(200, filled.files[handler.name], Content_Type="text/html; charset=utf-8"))
         second = new_store()
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
@@ -175,8 +175,8 @@ class TestBrokenAnswers:
     @pytest.mark.parametrize("layout", ["interchange", "packed"])
     @pytest.mark.parametrize("kind", ["compressed", "page", "shorter", "longer"])
     def test_what_is_not_the_listed_file_is_told_at_once(self, server: DavServer, tmp_path: Path, kind: str, layout: str) -> None:
-        """Nothing comes, and that does not look like success: each exchange has a problem, and the status of the syncer says how many files
-        could not be read, and since when."""
+        """No file is received, and that does not look like success: each exchange has a problem, and the status of the syncer has the
+        number of files that could not be read, and the time since when."""
         place = llvs.Remote(server.url + f"?layout={layout}")
 
         @on("GET")
@@ -228,7 +228,7 @@ class TestBrokenAnswers:
             assert not way.retrieve().problems and ids(second) == ids(store)
 
     def test_an_answer_that_is_compressed(self, filled: DavServer, new_store: Any, store: llvs.Store) -> None:
-        """Nobody asks for that, and nothing is inflated."""
+        """No request asks for compression, and nothing is inflated."""
         asked: list[object] = []
 
         @on("GET", "/versions/")
@@ -311,7 +311,7 @@ class TestBrokenAnswers:
         server.forget()
         server.fault = fault
         assert send(store, server).sent
-        # (libcurl asks once more by itself where a connection that it kept turns out to be closed.)
+        # (libcurl itself retries a request if a connection that it kept turns out to be closed.)
         assert server.count("HEAD") and not any("/tmp/" in name for name in server.files)
         assert len([name for name in server.files if "/versions/" in name]) == 3
 
@@ -360,7 +360,7 @@ class TestLists:
     def test_a_member_with_a_status_of_its_own(
         self, filled: DavServer, new_store: Any, store: llvs.Store, status: str, is_there: bool
     ) -> None:
-        """One that is not there is none, and the versions that are there come."""
+        """A file that does not exist does not count, and the versions that exist are received."""
         gone = f"/dav/notes/versions/{'A' * 8}-AAAA-4AAA-8AAA-{'A' * 12}"
         own = f"<D:status>HTTP/1.1 {status}</D:status>" if status else ""
         more = f"<D:response><D:href>{gone}</D:href>{own}</D:response></D:multistatus>".encode()
@@ -372,13 +372,13 @@ class TestLists:
 
     @pytest.mark.parametrize("call", [retrieve, send])
     def test_a_listing_that_the_server_cuts(self, filled: DavServer, new_store: Any, call: Any) -> None:
-        """Files that it does not list are neither taken for deleted nor sent again."""
+        """Files that are missing in the listing are neither taken for deleted nor sent again."""
         store = new_store()
         store.make_version(insert={"own": b"1"})
         own = "<D:response><D:href>/dav/notes/versions/</D:href><D:status>HTTP/1.1 507 Insufficient Storage</D:status></D:response>"
         listed = filled.listing("/dav/notes/versions").replace(b"</D:multistatus>", own.encode() + b"</D:multistatus>")
         self.answer(filled, listed)
-        with pytest.raises(llvs.TransportError, match="is not whole.* 507"):
+        with pytest.raises(llvs.TransportError, match="is incomplete.* 507"):
             call(store, filled)
 
     def test_a_status_that_is_none_of_webdav(self, filled: DavServer, new_store: Any) -> None:
@@ -432,7 +432,7 @@ class TestLists:
         filled.folders.add(f"{FOLDER}/versions/folder")
         second = new_store()
         problems = retrieve(second, filled).problems
-        # Whatever is no version's name is left alone; of the folder it is said that it is none.
+        # Names that are no version ids are ignored. A folder in place of a file is reported.
         assert ids(second) == ids(store) and {problem.name for problem in problems} == {"folder"}
 
     def test_a_folder_in_the_place_of_a_version(self, filled: DavServer, store: llvs.Store) -> None:
@@ -487,7 +487,8 @@ class TestStatuses:
     @pytest.mark.parametrize(
         ("status", "user_helps"), [(401, True), (402, True), (407, True), (403, False), (404, False), (451, False), (500, False)])
     def test_only_what_a_person_can_answer_waits_for_one(self, server: DavServer, tmp_path: Path, status: int, user_helps: bool) -> None:
-        """A password, a consent or a payment. All else the clock tries again, since it may pass by itself."""
+        """A password, a consent or a payment waits for the user. Every other failure is retried after some time, since it may be
+        temporary."""
         server.fault = on("")(lambda handler: handler.answer(status) if handler.body() is not None else None)
         with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
             notes.save(insert={"x": b"1"})
@@ -524,7 +525,7 @@ class TestStatuses:
     @pytest.mark.parametrize("layout", ["interchange", "packed"])
     @pytest.mark.parametrize("status", [500, 507])
     def test_a_disk_that_is_full(self, server: DavServer, store: llvs.Store, new_store: Any, status: int, layout: str) -> None:
-        """Whatever the server calls it; and what came of an upload does not stay there, as soon as it can be deleted."""
+        """The disk is full, whatever the server calls it. The rest of an upload is deleted as soon as it can be."""
         room = [1 << 30]
 
         @on("PUT")
@@ -561,7 +562,7 @@ class TestStatuses:
         assert told.value.code == llvs.ErrorCode.NO_SPACE
         left = uploads()
         assert left, "it could not be deleted"
-        # A day later the next sender does so.
+        # A day later the next sender deletes it.
         server.fault, room[0] = put, 1 << 30
         server.touched.update(dict.fromkeys(left, time.time() - 90_000))
         second = new_store()
@@ -590,7 +591,7 @@ class TestStatuses:
 
     @pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"])
     def test_a_time_to_wait_for_in_each_form(self, filled: DavServer, new_store: Any, form: str) -> None:
-        """RFC 9110, section 5.6.7."""
+        """The forms of RFC 9110, section 5.6.7."""
         wait = time.strftime(form, time.gmtime(time.time() + 2_000))
         filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After=wait))
         with exchange(new_store(), filled) as way, pytest.raises(llvs.BusyError, match="Retry-After"):
@@ -613,7 +614,7 @@ class TestStatuses:
 
 
     def test_an_account_that_is_to_wait_is_left_alone_by_all(self, filled: DavServer, new_store: Any) -> None:
-        """24: also by exchanges that are opened later. Another account of that server is another matter."""
+        """24: the wait applies to exchanges that are opened later, too. Another account of that server is independent."""
         filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After="300"))
         for _ in range(3):
             with exchange(new_store(), filled) as way, pytest.raises(llvs.BusyError, match="Retry-After"):
@@ -673,7 +674,7 @@ class TestRedirects:
             assert ids(second) == ids(store)
             assert all("Authorization" in headers for headers in filled.headers_seen)
             assert other.count() and not any("Authorization" in headers for headers in other.headers_seen)
-            # Nothing is written there either.
+            # Nothing is written to the other server either.
             store.make_version(store.most_recent_head, insert={"new": b"1"})
             with pytest.raises(llvs.TransportError, match="another server"):
                 send(store, filled)
@@ -700,7 +701,7 @@ class TestTime:
 
     @pytest.mark.parametrize("part", ["headers", "listing", "file"])
     def test_a_byte_now_and_then(self, filled: DavServer, new_store: Any, store: llvs.Store, part: str) -> None:
-        """Twenty bytes a second, for ten seconds, and then all of the rest: it is given up before that."""
+        """Twenty bytes a second for ten seconds, and then all of the rest. The transfer is given up before that."""
         released = threading.Event()
 
         @on("GET" if part == "file" else "PROPFIND")
@@ -804,14 +805,14 @@ class TestPlaces:
     @pytest.mark.parametrize("broken", ["empty", "another"])
     @pytest.mark.parametrize("library", ["libcurl.so.4", "libexpat.so.1"])
     def test_libraries_that_are_missing(self, tmp_path: Path, server: DavServer, library: str, broken: str) -> None:
-        """The message says what to install, and a folder needs none of them."""
+        """The message says which library to install. Exchanges with a folder need none of them."""
         place = tmp_path / "lib" / library
         place.parent.mkdir()
         if broken == "empty":
             place.write_bytes(b"")
         else:
             place.write_bytes(next(Path("/").glob("lib*/*/libz.so.1")).read_bytes())
-        # In C, since many a Python is linked with libexpat itself.
+        # A program in C, since some builds of Python are linked with libexpat themselves.
         source, program, ours = tmp_path / "program.c", tmp_path / "program", Path(os.environ["LLVS_LIBRARY"]).resolve()
         source.write_text(PROGRAM)
         include = Path(__file__).parents[2] / "include"
@@ -846,7 +847,7 @@ class TestTLS:
             send(store, server, ca_file=str(tmp_path / "missing.pem"))
 
     def test_a_connection_that_is_lost_sends_no_signal(self, certificate: tuple[Path, Path], tmp_path: Path) -> None:
-        """A process that has SIGPIPE at its default, as programs in C have, lives on."""
+        """A process with the default action for SIGPIPE, as programs in C have it, is not ended."""
         with DavServer(certificate) as server:
             server.fault = on("PUT")(lambda handler: handler.connection.close() or handler.cut())
             script = """

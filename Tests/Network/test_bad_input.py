@@ -1,7 +1,7 @@
 """Answers that no honest server gives: bombs, wrong lengths, lists of 100 MB, bad packs, and random bytes.
 
-Each gives an error or a problem that says what to do; the store stays usable, nothing acknowledged is lost, and the next exchange
-continues. docs/testing.md lists the test of each.
+Each gives an error or a problem with a remedy. The store stays usable, nothing acknowledged is lost, and the next exchange continues.
+docs/testing.md lists the test of each.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def layout(request: Any) -> str:
 
 
 def peak() -> int:
-    """The most memory that this process had since `peak_from_here`, in KiB."""
+    """The peak of this process's memory since `peak_from_here`, in KiB."""
     return int(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")).split()[1])
 
 
 def peak_from_here() -> int:
-    """Forgets what was the most before, as an earlier test may have had more than this one. What the process has now, in KiB."""
+    """Resets the peak, since an earlier test may have used more than this one. Returns the present memory in KiB."""
     Path("/proc/self/clear_refs").write_text("5")
     return peak()
 
@@ -51,7 +51,7 @@ def exchange(store: llvs.Store, place: llvs.Remote) -> list[llvs.Problem]:
 
 
 def goes_on(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
-    """With a server that is well again."""
+    """Exchanges with a server that works again, and checks the result."""
     server.fault = None
     for each in (store, second, store):
         assert not exchange(each, remote(server, layout))
@@ -66,7 +66,7 @@ def second(store: llvs.Store, server: DavServer, new_store: Callable[[], llvs.St
 
 
 def test_compressed_bombs(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
-    """Nothing is asked for in compressed form, and nothing is inflated: a bomb is a few KB that are no file of ours."""
+    """No request asks for compression, and nothing is inflated. A bomb is a file of a few KB that belongs to no exchange."""
     bomb = gzip.compress(bytes(64 << 20))
     asked: list[Optional[str]] = []
 
@@ -123,7 +123,7 @@ def test_wrong_lengths(store: llvs.Store, second: llvs.Store, server: DavServer,
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str) -> None:
-    """With foreign names: it is read as it arrives, in the memory that its names take."""
+    """A list with foreign names is read as it arrives, and uses memory only for the names."""
     size, sent = 100 << 20, [0]
 
     def fault(handler: Handler) -> Optional[bool]:
@@ -158,7 +158,7 @@ def test_a_list_of_100_mb(store: llvs.Store, second: llvs.Store, server: DavServ
 def test_statuses_in_the_middle(
     store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, method: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the third request of a kind on: what was acknowledged is there afterwards."""
+    """Failures from the third request of a kind on. Everything acknowledged exists afterwards."""
     left = [2 if method in ("GET", "PROPFIND") else 0]
 
     def fault(handler: Handler) -> Optional[bool]:
@@ -203,7 +203,7 @@ def packs_of_two(server: DavServer, store: llvs.Store, second: llvs.Store) -> li
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_packs_swapped(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
-    """Two whole packs under each other's names: their bytes are not what the names say, so neither is there."""
+    """Two whole packs under each other's names. The bytes do not match the names, so both packs count as absent."""
     a, b = packs_of_two(server, store, second)[:2]
     server.files[a], server.files[b] = server.files[b], server.files[a]
     reader = new_store()
@@ -216,7 +216,7 @@ def test_packs_swapped(store: llvs.Store, second: llvs.Store, server: DavServer,
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_packs_replayed(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
-    """An old pack comes back under its own name: nothing changes."""
+    """An old pack returns under its own name: nothing changes."""
     name = packs_of_two(server, store, second)[0]
     old = server.files[name]
     for number in range(20):
@@ -231,7 +231,7 @@ def test_packs_replayed(store: llvs.Store, second: llvs.Store, server: DavServer
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
-    """Its pack is told by name, with what to do; the others are read, and so is that one where it is of this format after all."""
+    """The pack is reported by name, with a remedy. The others are read, and so is this one after it has been replaced by a readable one."""
     from packs import names
 
     name = packs_of_two(server, store, second)[0]
@@ -252,7 +252,7 @@ def test_a_newer_format(store: llvs.Store, second: llvs.Store, server: DavServer
 
 @pytest.mark.parametrize("layout", ["packed"])
 def test_another_stores_root(store: llvs.Store, second: llvs.Store, server: DavServer, layout: str, new_store: Any) -> None:
-    """A second root beside ours: both are used, and what is under either is read by all."""
+    """A second root beside the first: both are used, and devices read the packs under either."""
     with DavServer() as other:
         stranger = new_store()
         stranger.make_version(insert={"stranger": b"1"})
@@ -266,7 +266,7 @@ def test_another_stores_root(store: llvs.Store, second: llvs.Store, server: DavS
 
 
 class Liar:
-    """Answers anything: right, changed, cut, of another request, or nonsense."""
+    """Gives any answer: the right one, a changed one, a part, that of another request, or nonsense."""
 
     NONSENSE = [
         b"", b"<html>sign in</html>", b"\x00" * 5_000, b"{}", b"<D:multistatus xmlns:D='DAV:'/>", b"<a>" * 5_000, bytes(range(256)) * 40,
@@ -296,7 +296,7 @@ class Liar:
         return bytes(data)
 
     def judge(self, right: bytes) -> Optional[tuple[int, bytes]]:
-        """Nothing: what is right. Else a status, 0 for the right one, and a body."""
+        """Returns None for the right answer, otherwise a status, 0 for the right one, and a body."""
         self.earlier = [*self.earlier[-50:], right]
         if self.random.random() < 0.6:
             return None
@@ -330,9 +330,10 @@ def test_a_webdav_server_that_answers_anything(
 def is_honest(
     lie: Callable[[bool], None], place: Callable[[], llvs.Remote], store: llvs.Store, second: llvs.Store, seed: int, anew: bool = False
 ) -> None:
-    """Exchanges with a hostile server raise our errors or find problems; everything that it did not destroy arrives when it is honest.
+    """Exchanges with a hostile server raise errors of the library or report problems. Everything that the server did not destroy arrives
+    when it becomes honest.
 
-    anew: whether its earlier answers are forgotten then. The loss of packs that it reported and does not have would be noticed a day later.
+    anew: whether its earlier answers are forgotten then. Packs that it claims to have but lost would only be noticed a day later.
     """
     own = random.Random(seed)
     for turn in range(6):
@@ -348,7 +349,7 @@ def is_honest(
                         assert problem.code != llvs.ErrorCode.INTERNAL and len(str(problem)) > 20
             assert ids(each) >= before and not each.verify().damages
             lie(True)
-    # Files whose bytes the server really keeps were made by ours: all of it is right.
+    # The files that the server has are genuine, since the library wrote them.
     for turn in range(3):
         for each in (store, second):
             try:
@@ -356,7 +357,7 @@ def is_honest(
                     raise llvs.NotFoundError("forgotten")
                 exchange(each, place())
             except llvs.NotFoundError:
-                # It reported that everything is gone, and was believed: the user has to decide what to do.
+                # The server claimed that everything is gone, and the library believed it: the user has to decide.
                 with llvs.Exchange(each, place(), restoration_state=b"new") as way:
                     way.retrieve()
                     way.send()

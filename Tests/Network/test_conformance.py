@@ -8,7 +8,7 @@ import pytest
 from dav_server import DavServer
 
 
-#: Takes 10,000 requests.
+#: Needs 10,000 requests.
 MANY = "many files are listed and fetched"
 
 

@@ -15,16 +15,17 @@ from places import KINDS, Service, started
 from llvs.testing import Disturbance
 
 CHECKS = llvs.testing.files_checks()
-#: Thousands of requests.
+#: Needs thousands of requests.
 MANY = "many files are listed and read"
-AT_ONCE = "of two that publish one name at once one wins, whole"
+AT_ONCE = "if two handles publish one name at once, one of them wins"
 #: Servers that check for a name, and then move a file to it: two clients at once may both get a success, or the answer that it is locked.
 LOOK_FIRST = ["apache", "nginx", "lighttpd", "wsgidav", "rclone"]
 
 
 #: The effects of Digest authentication are tested in test_webdav.py and test_packed.py.
 DEEP = ("radosgw", "wsgidav-digest")
-#: Each check is made at one of the real WebDAV servers, by turns: they are spoken to as the one in memory, where all are made.
+#: The real WebDAV servers share the checks, each of which is made at one of them. The requests are those to the server in memory, where
+#: every check is made.
 TURNS = [kind for kind in servers.NAMES if kind not in DEEP]
 MARKS = {**dict.fromkeys(DEEP, pytest.mark.deep), **dict.fromkeys(TURNS, pytest.mark.in_turn("service", "check"))}
 
@@ -50,7 +51,7 @@ def test_files(service: Service, check: str, request: Any) -> None:
 
 @pytest.mark.parametrize("service", usually([kind for kind in KINDS if "wsgidav" not in kind], "memory", "openssh"), indirect=True)
 def test_many_files(service: Service) -> None:
-    """Lists are read in each way once; test_s3.py tests a bucket's pages. wsgidav and rclone take a minute for that many."""
+    """One test for each kind of list; test_s3.py tests a bucket's pages. wsgidav and rclone need a minute for this."""
     run(service, MANY)
 
 
@@ -73,9 +74,9 @@ def test_a_server_that_cannot_be_reached(server: DavServer) -> None:
     def files(number: int) -> llvs.testing.FaultyTransport:
         return plan.transport(llvs.Remote(server.url + f"{number}/"))
 
-    only = "a place that cannot be reached is an error"
+    only = "an unreachable place is an error"
     report = llvs.testing.check_files(files, only=only, disturb=cut)
     assert report.checks[0].outcome is llvs.testing.Outcome.PASSED
     # A server without files differs from one that cannot be reached: the suite distinguishes them.
-    with pytest.raises(llvs.testing.ConformanceError, match="was not refused|is said to be there already"):
+    with pytest.raises(llvs.testing.ConformanceError, match="did not fail|is reported as existing already"):
         llvs.testing.check_files(files, only=only, disturb=disturb)

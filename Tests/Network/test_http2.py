@@ -12,7 +12,7 @@ from servers import PASSWORD, USER, Server, started_in
 
 
 class SecureServer(Server):
-    """nginx behind TLS. It writes down of each request how it was asked."""
+    """nginx with TLS. It logs the protocol of each request."""
 
     def __init__(self, folder: Path, certificate: tuple[Path, Path], speaks: str) -> None:
         self.listening = f" ssl {speaks}; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]}"
@@ -32,7 +32,7 @@ class SecureServer(Server):
 def test_http2_is_used_where_the_server_speaks_it(
     certificate: tuple[Path, Path], store: llvs.Store, new_store: Any, speaks: str, protocol: str
 ) -> None:
-    # In a folder that others may enter: nginx runs as another user.
+    # A folder that other users may enter, since nginx runs as another user.
     with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
         server = started_in(Path(folder), lambda own: SecureServer(own, certificate, speaks))
         try:

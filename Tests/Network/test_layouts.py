@@ -66,7 +66,7 @@ def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_stor
     with llvs.Exchange(mine, server.url) as way:
         assert not way.retrieve().retrieved
         both(store, server.url + "?layout=interchange")
-        # A look at an empty place holds for ten seconds, so that a send need not look again.
+        # The check of an empty place is valid for ten seconds, so that a send need not repeat it.
         clock.advance(10.5)
         assert len(way.retrieve().retrieved) == 3
 
@@ -75,7 +75,8 @@ def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_stor
 def test_a_place_with_single_files_that_is_away_gets_nothing(
     server: DavServer, store: llvs.Store, new_store: Any, is_open: bool
 ) -> None:
-    """In another exchange, or in the one that found the files. A caller who is sure that it is to be empty starts again, and gets packs."""
+    """In another exchange, or in the one that found the files. A caller who is sure that the place should be empty starts again, and the
+    place gets packs."""
     mine, other = new_store(), llvs.Exchange(store, server.url + "?layout=interchange")
     other.send()
     way = llvs.Exchange(mine, server.url)
@@ -104,7 +105,7 @@ def test_a_place_with_single_files_that_is_away_gets_nothing(
 
 @pytest.fixture
 def rooms(server: DavServer) -> DavServer:
-    """Each user has files of his own at the one address."""
+    """Each user has separate files at the same address."""
     kept: dict[str, tuple[dict[str, bytes], set[str]]] = {}
 
     def enter(handler: Handler) -> bool:
@@ -201,7 +202,7 @@ def test_no_snapshot_is_put_where_versions_were(
 def test_a_place_that_is_encrypted_after_it_was_opened(
     encrypted: DavServer, server: DavServer, store: llvs.Store, tmp_path: Path, kind: str
 ) -> None:
-    """Nothing goes there in clear, versions or snapshots."""
+    """Nothing is sent there in clear, neither versions nor snapshots."""
     folder = tmp_path / "place"
     with llvs.Exchange(store, folder if kind == "folder" else server.url + "?layout=interchange") as way:
         assert not way.retrieve().retrieved
@@ -223,7 +224,7 @@ def test_a_place_that_is_encrypted_after_it_was_opened(
 
 @pytest.mark.parametrize("leaked", [False, True])
 def test_a_passphrase_is_changed_where_nothing_is_deleted(encrypted: DavServer, new_store: Any, leaked: bool) -> None:
-    """The error says which passphrase is valid, and the exchange continues."""
+    """The error names the valid passphrase, and the exchange continues."""
     before = dict(encrypted.files)
     encrypted.fault = on("DELETE")(lambda handler: handler.answer(403) or True)  # type: ignore[func-returns-value]
     try:
@@ -258,7 +259,7 @@ def test_of_many_files_for_passphrases_the_newest_are_tried(encrypted: DavServer
 
 
 def test_who_may_only_read_goes_on_receiving(server: DavServer, tmp_path: Path, store: llvs.Store) -> None:
-    """In the background, with an own version that cannot be sent; it is not tried again until the caller asks for it."""
+    """A device in the background has a version that it cannot send. It does not try again until the caller asks."""
     both(store, server.url)
     device = llvs.Coordinator(tmp_path / "device", exchange=llvs.Remote(server.url))
     device.sync()

@@ -11,16 +11,16 @@ from dav_server import DavServer
 from test_layouts import both, save
 
 AUTOMATIC, PACKED, SINGLE, BRIDGED = "", "?layout=packed", "?layout=interchange", "?layout=bridged"
-#: An exchange for which a layout is named sees nothing of the other one.
+#: Pairs of layouts. An exchange with a named layout sees only that layout.
 PAIRS = [(AUTOMATIC, PACKED), (AUTOMATIC, SINGLE), (PACKED, PACKED), (SINGLE, SINGLE), (BRIDGED, PACKED), (BRIDGED, BRIDGED)]
 
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize("mine, theirs", PAIRS)
 def test_the_files_of_another_account_are_refused(server: DavServer, new_store: Any, mine: str, theirs: str, is_open: bool) -> None:
-    """By an exchange that is open, and by the next one."""
+    """Refused by an open exchange, and by the next one."""
     ann, bob = new_store(), new_store()
-    # Both make the same first version, as two applications with the same rules do.
+    # Both make the same first version, as devices with the same rules do.
     for each in (ann, bob):
         each.make_version(insert={"rules": b"1"}, timestamp=978307200.0)
     save(ann, "ann")
@@ -46,7 +46,7 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
     way.restoration_state = b"new"
     if (mine, theirs) == (BRIDGED, PACKED):
         # A place with packs alone stays so, whichever device joins it.
-        with pytest.raises(llvs.InvalidArgumentError, match="packs alone"):
+        with pytest.raises(llvs.InvalidArgumentError, match="only packs"):
             way.retrieve()
     else:
         assert len(way.retrieve().retrieved) == 1 and way.send().sent
@@ -61,7 +61,7 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
 def test_each_spelling_of_an_address_is_the_same_place(
     server: DavServer, new_store: Any, layout: str, is_first: bool, change: tuple[str, str]
 ) -> None:
-    """Whichever comes first."""
+    """The result does not depend on the order of the two addresses."""
     plain = server.url.replace("127.0.0.1", "localhost")
     other = plain.replace(*change)
     assert other != plain
@@ -86,7 +86,7 @@ def test_each_spelling_of_an_address_is_the_same_place(
 
 @pytest.mark.parametrize("theirs", [PACKED, BRIDGED])
 def test_packs_of_another_store_where_single_files_were(server: DavServer, new_store: Any, theirs: str) -> None:
-    """The layout is not named: a device that had single files there does not go over to the packs of a stranger."""
+    """The layout is not named. A device that had single files there does not switch to the packs of another store."""
     ann, bob = new_store(), new_store()
     save(ann, "ann")
     both(ann, server.url + SINGLE)
@@ -107,7 +107,7 @@ def test_packs_of_another_store_where_single_files_were(server: DavServer, new_s
 
 
 def test_packs_that_came_beside_the_single_files(server: DavServer, new_store: Any) -> None:
-    """The store's own: it goes over to them."""
+    """The packs are the store's own: the device switches to them."""
     ann, other = new_store(), new_store()
     save(ann, "ann")
     both(ann, server.url + SINGLE)

@@ -12,7 +12,7 @@ from packs import names, reader
 from places import KINDS, Place, Service, started
 
 
-#: Each kind of client once. What the servers themselves make of files is in test_files.py.
+#: One of each kind of client. test_files.py tests how the servers handle files.
 @pytest.fixture(scope="module", params=usually(KINDS, "bucket", "openssh", "nginx"))
 def service(request: Any) -> Iterator[Service]:
     """Makes places below one server."""
@@ -55,7 +55,7 @@ def test_two_stores_and_their_requests(place: Place, store: llvs.Store, new_stor
         before = len(place.requests)
         assert len(way.retrieve().retrieved) == 1
         assert len(place.requests) - before <= 1 + 1 + place.challenges, "receive from one writer"
-    # Each of four connections is asked for Digest.
+    # Digest authentication is requested on each of four connections.
     assert exchange(third, place) <= 3 + 1 + 4 + 3 * place.challenges, "a new device: roots, log/ and base/, the root, four packs"
     exchange(second, place)
     assert ids(store) == ids(second) == ids(third) and len(ids(store)) == 204
@@ -82,7 +82,7 @@ def test_many_exchanges_are_folded(place: Place, new_store: Any) -> None:
 
 
 def test_what_receiving_from_three_writers_costs(place: Place, new_store: Any) -> None:
-    """Each of which has folded packs."""
+    """Each of the writers has merged packs."""
     writers, reader = [new_store() for _ in range(3)], new_store()
     for turn in range(10):
         for number, store in enumerate(writers):
@@ -97,7 +97,7 @@ def test_what_receiving_from_three_writers_costs(place: Place, new_store: Any) -
     with llvs.Exchange(reader, place()) as way:
         before = len(place.requests)
         assert len(way.retrieve().retrieved) == 3
-        # Each of four connections is asked for Digest.
+        # Digest authentication is requested on each of four connections.
         assert len(place.requests) - before - 4 * place.challenges <= 1 + len(writers) + 2
     for store in writers:
         exchange(store, place)
@@ -107,7 +107,7 @@ def test_what_receiving_from_three_writers_costs(place: Place, new_store: Any) -
 
 
 def test_a_network_remote_keeps_its_layout(place: Place, store: llvs.Store, new_store: Any) -> None:
-    """One that has packs, one that has versions in the interchange layout, and an empty one, which gets packs."""
+    """A place with packs, one with versions in the interchange layout, and an empty one, which gets packs."""
     fresh = place.beside("r")
     with llvs.Exchange(store, fresh("")) as way:
         assert not way.retrieve().retrieved
@@ -133,7 +133,7 @@ def test_a_network_remote_keeps_its_layout(place: Place, store: llvs.Store, new_
 
 
 def test_a_bridged_place(place: Place, store: llvs.Store, new_store: Any) -> None:
-    """Packs and single files side by side: who knows one of the two alone gets what comes on the other."""
+    """Packs and single files side by side: a device that knows only one of the two receives the versions of the other."""
     beside, single, packs = place.beside("b"), new_store(), new_store()
     with llvs.Exchange(store, beside("bridged")) as way:
         assert not way.retrieve().retrieved and len(way.send().sent) == 3
@@ -164,7 +164,7 @@ def test_a_coordinator(place: Place, tmp_path: Path) -> None:
 
 
 def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -> None:
-    """By a reader in plain Python, made from docs/pack-format.md alone."""
+    """Reads the place with a plain Python program, written from docs/pack-format.md alone."""
     store = new_store()
     folder = tmp_path / "place"
     for number in range(12):
@@ -193,7 +193,7 @@ def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> 
     with llvs.Exchange(store, place("", passphrase="six words", recipients=[identity.recipient])) as way:
         assert not way.retrieve().problems
         assert len(way.send().sent) == 4
-        # Reads the keys that were made.
+        # This call reads the keys that were made.
         assert not way.retrieve().problems and not way.send().sent
         before = len(place.requests)
         assert not way.retrieve().problems and not way.send().sent

@@ -62,13 +62,13 @@ def test_credentials_are_asked_for(server: DavServer, store: llvs.Store) -> None
         server.fault = wants(BASIC)
         way.send()
         assert asked == [(address, False)]
-        # From now on they are refused, like an expired token: the callback is called once more, and the exchange continues.
+        # From now on the server refuses them, like an expired token. The callback is called once more, and the exchange continues.
         server.fault = wants(OTHER)
         way.retrieve()
         assert asked == [(address, False), (address, True)]
         way.retrieve()
         assert len(asked) == 2
-        # And refused again: once is enough.
+        # If they are refused again, the callback is not repeated.
         server.fault = wants("nobody")
         with pytest.raises(llvs.PermissionDeniedError):
             way.retrieve()
@@ -139,7 +139,7 @@ def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
 
 
 def test_a_proxy(server: DavServer, store: llvs.Store) -> None:
-    """Which gets the whole address, and is the only one that is spoken to."""
+    """The proxy receives the whole address, and the library connects to nothing else."""
     seen: list[str] = []
 
     def fault(handler: Handler) -> bool:
@@ -153,7 +153,7 @@ def test_a_proxy(server: DavServer, store: llvs.Store) -> None:
 
 
 class Refusing(socketserver.ThreadingTCPServer):
-    """A proxy that answers one status to whatever it is asked."""
+    """A proxy that answers every request with one status."""
 
     daemon_threads = allow_reuse_address = True
 
@@ -179,7 +179,7 @@ class Refusing(socketserver.ThreadingTCPServer):
     [(407, llvs.PermissionDeniedError, 1), (403, llvs.PermissionDeniedError, 1), (429, llvs.BusyError, 5), (502, llvs.TransportError, 5)],
 )
 def test_a_proxy_that_does_not_connect(store: llvs.Store, status: int, error: type[llvs.Error], tries: int) -> None:
-    """Encrypted connections use a tunnel through the proxy, which it makes or refuses."""
+    """Encrypted connections use a tunnel through the proxy, which makes or refuses it."""
     with Refusing(status) as proxy, llvs.Exchange(store, llvs.Remote("https+webdav://example.invalid/x/", proxy=proxy.url)) as way:
         with pytest.raises(error, match=f"the proxy answers {status}") as raised:
             way.retrieve()
@@ -209,7 +209,7 @@ with llvs.Exchange(store, llvs.Remote(sys.argv[1], user="ann", password="s3cret-
 
 
 def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: DavServer) -> None:
-    """Or the password would go over the network in clear."""
+    """Otherwise the password would be sent over the network in clear."""
     with Refusing(403) as proxy:
         environment = {**os.environ, "http_proxy": proxy.url, "https_proxy": proxy.url}
         subprocess.run([sys.executable, "-c", TO_THIS_MACHINE, server.url], env=environment, check=True, timeout=PATIENCE)
@@ -219,7 +219,7 @@ def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: Da
 @pytest.mark.parametrize("layout", ["packed", "interchange"])
 @pytest.mark.parametrize("status", [403, 405, 409, 423, 500])
 def test_what_interrupted_uploads_left_stops_nobody(store: llvs.Store, layout: str, status: int) -> None:
-    """If it cannot be deleted, it stays."""
+    """A file that cannot be deleted stays."""
     with DavServer() as server:
         server.folders |= {"/dav/notes", "/dav/notes/tmp"}
         server.files["/dav/notes/tmp/0123abcd"] = b"half"
@@ -266,7 +266,7 @@ def test_through_a_plan_of_faults(server: DavServer, store: llvs.Store, new_stor
 
 
 def test_parts_of_a_path_that_lead_elsewhere(store: llvs.Store) -> None:
-    """Programs on the way take them out of the path of a request, and not out of its headers."""
+    """Intermediate programs remove such parts from the path of a request, but not from its headers."""
     for path in ("a/../b", ".", "..", "a/.", "%2e%2E/b", "a/%2E/b"):
         for scheme in ("https+webdav://example.invalid", "http+webdav://localhost"):
             with pytest.raises(llvs.InvalidArgumentError, match="a part that is"):
@@ -292,7 +292,7 @@ def test_a_coordinator(server: DavServer, tmp_path: Path) -> None:
             b.attach(place)
 
 
-#: Closes 0 to 2, as daemons do, exchanges, and prints there; the result goes to another descriptor.
+#: Closes descriptors 0 to 2, as daemons do, exchanges, and prints. The result is written to another descriptor.
 DAEMON = """
 import fcntl, os, sys
 import llvs

@@ -20,7 +20,7 @@ from s3_server import BUCKET, KEY, SECRET, S3Server
 
 
 def prepared(server: Any, name: str) -> Any:
-    """With a prefix of its own for each test."""
+    """Prepares a server with a separate prefix for each test."""
     server.prefix = f"{abs(hash(name)):x}/a b+é"
     server.fault = None
     server.ahead = 0
@@ -30,13 +30,13 @@ def prepared(server: Any, name: str) -> Any:
 
 @pytest.fixture
 def bucket(service: Service, request: Any) -> Any:
-    """One that moto keeps, and then one that Ceph's gateway keeps."""
+    """A bucket of moto, and then one of Ceph's gateway."""
     return prepared(service, request.node.name)
 
 
 @pytest.fixture
 def faulty(moto: S3Server, request: Any) -> Any:
-    """One that can be told what to answer."""
+    """A bucket whose answers a test can set."""
     return prepared(moto, request.node.name)
 
 
@@ -87,7 +87,7 @@ def test_large_values(bucket: Any, new_store: Any) -> None:
 
 
 def refusing(status: str, code: str, then: Callable[[], object] = lambda: None) -> Callable[[dict[str, Any]], Any]:
-    """A service that refuses the keys "stale" like this, and does `then`."""
+    """Refuses the keys "stale" in this way, and then calls `then`."""
 
     def fault(environ: dict[str, Any]) -> Optional[tuple[str, bytes]]:
         if "Credential=stale/" not in environ["HTTP_AUTHORIZATION"]:
@@ -103,7 +103,7 @@ REFUSALS = [("403 Forbidden", "InvalidAccessKeyId"), ("403 Forbidden", "ExpiredT
 
 @pytest.mark.parametrize(("status", "code"), REFUSALS)
 def test_refused_keys_are_asked_for_again(faulty: Any, store: llvs.Store, status: str, code: str) -> None:
-    """S3 says it by a code, and not by 401."""
+    """S3 reports refused keys by a code, not by the status 401."""
     asked: list[bool] = []
 
     def credentials(address: str, again: bool) -> llvs.Credentials:
@@ -120,7 +120,7 @@ def test_refused_keys_are_asked_for_again(faulty: Any, store: llvs.Store, status
 
 
 def test_keys_of_the_shared_file_are_read_again(faulty: Any, store: llvs.Store, monkeypatch: Any, tmp_path: Path) -> None:
-    """Those of a session end, and another program writes new ones."""
+    """Keys of a session expire, and another program writes new ones."""
     file = tmp_path / "credentials"
 
     def write(key: str, secret: str) -> None:
@@ -136,11 +136,11 @@ def test_keys_of_the_shared_file_are_read_again(faulty: Any, store: llvs.Store, 
 
 
 def test_a_list_of_other_objects_is_an_error(faulty: Any, store: llvs.Store) -> None:
-    """Otherwise a place that looks empty would be filled again."""
+    """Otherwise an apparently empty place would be filled again."""
     object = b"<Contents><Key>else/where</Key><Size>1</Size></Contents>"
     listed = b"<ListBucketResult><IsTruncated>false</IsTruncated>" + object + b"</ListBucketResult>"
     faulty.fault = lambda environ: ("200 OK", listed) if environ["REQUEST_METHOD"] == "GET" else None
-    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not asked for"):
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="not requested"):
         way.retrieve()
 
 
@@ -158,15 +158,15 @@ def test_requests(bucket: Any, store: llvs.Store) -> None:
         way.retrieve()
         bucket.forget_requests()
         assert len(way.send().sent) == 10
-        # Once for an exchange that is opened it looks for keys: what is encrypted is not written in clear.
+        # An exchange that has just been opened looks for keys once, so that it does not send in clear to an encrypted place.
         assert [method for method, _ in bucket.requests] == ["GET"] + ["PUT"] * 20
     bucket.forget_requests()
 
 
 def test_pages(bucket: Any, new_store: Any, store: llvs.Store) -> None:
-    """Which hold 1,000 names each."""
+    """A page of the listing holds 1,000 names."""
     exchange(store, bucket)
-    # They are no versions' names, and come before those in the order of the listing.
+    # These names are no version ids, and come first in the listing.
     for number in range(1_100):
         bucket.put(f"{bucket.prefix}/versions/+ {number}", b"?")
     second = new_store()
@@ -178,7 +178,7 @@ def test_pages(bucket: Any, new_store: Any, store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("says", ["501 Not Implemented", "412 Precondition Failed"])
 def test_exclusive_creation(faulty: Any, store: llvs.Store, says: str) -> None:
-    """If the service does not support it, the library checks first; if another device was faster, the contents are compared."""
+    """If the service does not support it, the library checks first. If another device was faster, the contents are compared."""
     exchange(store, faulty)
     store.make_version(store.most_recent_head, insert={"n": b"1"})
     faulty.fault = lambda environ: (says, b"") if "HTTP_IF_NONE_MATCH" in environ else None
@@ -198,9 +198,9 @@ def test_a_service_that_refuses_exclusive_creation_as_a_bad_request(faulty: Any,
         store.make_version(store.most_recent_head, insert={"n": b"1"})
         faulty.forget_requests()
         assert len(way.send().sent) == 1
-        # It remembers that this is not supported: each file is checked for, and put once.
+        # The library remembers that this is unsupported: each file is checked for, and put once.
         assert [method for method, _ in faulty.requests if method in ("PUT", "HEAD")] == ["HEAD", "PUT"] * 2
-    # A refusal of the file itself, with and without the header, stays one.
+    # A file that is refused with and without the header remains an error.
     store.make_version(store.most_recent_head, insert={"m": b"1"})
     faulty.fault = lambda environ: ("400 Bad Request", refusal) if environ["REQUEST_METHOD"] == "PUT" else None
     with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="400"):
@@ -213,7 +213,8 @@ def test_a_service_that_refuses_exclusive_creation_as_a_bad_request(faulty: Any,
 
 
 def judging_times(server: Any, says: str) -> list[str]:
-    """Makes `server` refuse what is signed more than 15 minutes before or after its clock. Returns the methods that it refuses."""
+    """Makes `server` refuse requests that are signed more than 15 minutes before or after its clock. Returns the methods that it
+    refuses."""
     refused: list[str] = []
 
     def fault(environ: dict[str, Any]) -> Optional[tuple[Any, ...]]:
@@ -230,7 +231,7 @@ def judging_times(server: Any, says: str) -> list[str]:
 @pytest.mark.parametrize("says", ["RequestTimeTooSkewed", "AccessDenied", ""])
 @pytest.mark.parametrize("ahead", [-86_400, 3_600, 400 * 86_400])
 def test_a_clock_that_is_wrong_for_a_moment(faulty: Any, store: llvs.Store, new_store: Any, ahead: float, says: str) -> None:
-    """After the first refusal requests are signed with the service's clock, also when the own clock is right again."""
+    """After the first refusal requests are signed with the service's clock, also after the own clock has become right."""
     refused = judging_times(faulty, says)
     faulty.ahead = ahead
     with llvs.Exchange(store, place(faulty)) as way:
@@ -239,13 +240,13 @@ def test_a_clock_that_is_wrong_for_a_moment(faulty: Any, store: llvs.Store, new_
         store.make_version(store.most_recent_head, insert={"n": b"1"})
         faulty.ahead = 0
         assert len(way.send().sent) == 1
-        # Those that were under way together.
+        # The requests that were in flight together.
         assert 2 <= len(refused) <= 5
     assert set(exchange(new_store(), faulty).retrieved) == ids(store)
 
 
 def test_a_clock_that_no_date_helps(faulty: Any, tmp_path: Path) -> None:
-    """It is no refusal of who asks, and the clock tries it again."""
+    """This is no refusal of the user, and is retried after some time."""
     faulty.fault = lambda environ: ("403 Forbidden", b"<Error><Code>RequestTimeTooSkewed</Code></Error>")
     with llvs.Coordinator(tmp_path / "notes", exchange=place(faulty)) as notes:
         notes.save(insert={"x": b"1"})
@@ -263,7 +264,7 @@ def test_a_clock_that_no_date_helps(faulty: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", ["400 Bad Request", "301 Moved Permanently", "403 Forbidden"])
 @pytest.mark.parametrize("names", ["header", "body"])
 def test_another_region(faulty: Any, store: llvs.Store, new_store: Any, status: str, names: str) -> None:
-    """The service names the bucket's region, which requests are signed for from then on."""
+    """The service names the bucket's region. From then on requests are signed for that region."""
     refused: list[str] = []
 
     def fault(environ: dict[str, Any]) -> Optional[tuple[Any, ...]]:
@@ -283,13 +284,13 @@ def test_another_region(faulty: Any, store: llvs.Store, new_store: Any, status: 
 
 
 def test_a_region_that_cannot_be_used_is_told(faulty: Any, store: llvs.Store) -> None:
-    """As Amazon's service answers where the bucket has another host: signing for the region alone does not help."""
+    """The answer of Amazon's service if the bucket is on another host: signing for the region is not sufficient."""
     body = b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3-eu-north-9.amazonaws.com</Endpoint></Error>"
     faulty.fault = lambda environ: ("301 Moved Permanently", body, [("x-amz-bucket-region", "eu-north-9")])
     with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="region=eu-north-9"):
         way.retrieve()
     assert len(faulty.requests) == 2
-    # A service that names another region each time is not followed for ever, and one that names nonsense is not followed.
+    # If a service names another region each time, the library gives up; if it names nonsense, the library ignores it.
     for named in ("x{}", "a b", "../x"):
         faulty.forget_requests()
         faulty.fault = lambda environ, named=named: (
@@ -340,7 +341,7 @@ def test_keys_of_the_environment(bucket: Any, store: llvs.Store, monkeypatch: An
 
 
 def test_a_session_token(faulty: S3Server, store: llvs.Store, monkeypatch: Any) -> None:
-    """It is signed along."""
+    """The token is a part of the signature."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a token/+=")
@@ -400,7 +401,7 @@ def test_many_are_deleted_at_once(bucket: Any) -> None:
     assert asked == ["DELETE", "POST"]
 
 
-#: Exchanges with a bucket until something is deleted there: argv are its URL, a key and its secret.
+#: Exchanges with a bucket until an object is deleted. The arguments are the URL, a key and its secret.
 DELETES = """
 import sys, llvs, llvs.testing
 url, user, password = sys.argv[1:]
@@ -410,7 +411,7 @@ assert llvs.testing.check_files(lambda number: plan.transport(place), only="dele
 """
 
 
-#: A system that allows what FIPS allows, and so no MD5.
+#: The configuration of a system that permits only what FIPS permits, and so no MD5.
 STRICT = """
 openssl_conf = init
 [init]
@@ -427,7 +428,7 @@ default_properties = fips=yes
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_sum_of_a_list_of_what_is_to_be_deleted(bucket: Any, strict: bool, tmp_path: Path) -> None:
-    """It is MD5, of libcrypto; where the system forbids that, SHA-256."""
+    """The sum is MD5, by libcrypto; if the system forbids MD5, SHA-256."""
     environment, sums = dict(os.environ), []
     if strict:
         (tmp_path / "openssl.cnf").write_text(STRICT)
@@ -449,7 +450,7 @@ def test_the_sum_of_a_list_of_what_is_to_be_deleted(bucket: Any, strict: bool, t
 
 @pytest.mark.parametrize("code", ["SlowDown", "RequestLimitExceeded"])
 def test_a_service_that_is_asked_too_often(faulty: Any, store: llvs.Store, code: str) -> None:
-    """It is left alone for a while, and then told to be busy; asked later it answers."""
+    """The service is left alone for a while, and then reported as busy. A later request succeeds."""
     answer = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>Please reduce your request rate.</Message></Error>".encode()
     faulty.fault = lambda environ: ("503 Slow Down", answer)
     with llvs.Exchange(store, place(faulty)) as way:
@@ -494,9 +495,9 @@ def test_an_answer_that_is_cut_short(faulty: Any) -> None:
     assert llvs.testing.check_files(lambda number: plan.transport(place(faulty)), only=DELETING)
 
 
-CHECKS = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-          "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
-          "files that are sent again are replaced"]  # fmt: skip
+CHECKS = ["a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+          "two transports that send at once lose nothing", "cancelling leaves only complete files",
+          "snapshot files are kept, replaced and deleted", "files that are sent again are replaced"]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", CHECKS)

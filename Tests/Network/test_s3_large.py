@@ -32,7 +32,7 @@ with llvs.Store(folder) as store:
 
 
 def prepared(server: Any, name: str) -> Any:
-    """With a prefix of its own for each test."""
+    """Prepares a server with a separate prefix for each test."""
     server.prefix = f"{abs(hash(name)):x}"
     server.fault = None
     server.forget_requests()
@@ -64,7 +64,7 @@ def exchange(store: llvs.Store, server: Any, layout: str = "interchange") -> Non
 
 
 def fill(store: llvs.Store, layout: str) -> None:
-    """With what is one large file there: a value, or a pack of many."""
+    """Fills a store with one large file's content: a value, or the many versions of a pack."""
     if layout == "interchange":
         store.make_version(insert={"large": random.Random(1).randbytes(SIZE)})
     else:
@@ -107,7 +107,7 @@ def test_a_damaged_large_file_is_written_anew(bucket: Any, new_store: Any) -> No
 
 
 class Hold:
-    """Holds the upload of a part, for a process to be killed meanwhile."""
+    """Holds the upload of a part, so that a process can be killed meanwhile."""
 
     def __init__(self, server: Any, number: int) -> None:
         self.is_there, self.goes_on, self.mark = threading.Event(), threading.Event(), f"partNumber={number}&"
@@ -151,7 +151,7 @@ def killed(server: Any, folder: Path, layout: str) -> Path:
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("what", ["kept", "forgotten", "not told", "damaged"])
 def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_store: Any, layout: str, what: str) -> None:
-    """Only the part that was under way is sent again. An upload that the service no longer knows, or does not report, begins again."""
+    """Only the part in flight is sent again. An upload that the service no longer knows, or does not report, begins again."""
     folder, second = tmp_path / "device", new_store()
     kept = killed(faulty, folder, layout)
     if what == "damaged":
@@ -168,7 +168,7 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
     process = run(faulty, folder, layout)
     told, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 and int(told) == (1 if layout == "interchange" else VERSIONS), error
-    # A pack that was cut short, and is made again, is smaller.
+    # A pack that was cut short, and is rebuilt, is smaller.
     anew = PARTS if layout == "interchange" else 0 if what == "damaged" else 2
     assert len(parts(faulty)) == (1 if what == "kept" else anew)
     assert not list(folder.rglob("packs-*-session*"))
@@ -180,8 +180,8 @@ def test_an_upload_goes_on_in_another_process(faulty: Any, tmp_path: Path, new_s
 
 @pytest.mark.parametrize(("status", "is_there"), [("404 Not Found", True), ("200 OK", True), ("200 OK", False)])
 def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: str, is_there: bool) -> None:
-    """The service no longer knows the upload, and reports that at once, or after a status that was sent before. The object is there, or is
-    sent again."""
+    """The service no longer knows the upload, and reports that immediately, or after a status that was sent before. The object exists, or
+    is sent again."""
     store, second, told = new_store(), new_store(), []
     fill(store, "interchange")
 
@@ -189,7 +189,7 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: 
         if told or environ["REQUEST_METHOD"] != "POST" or "uploadId=" not in environ["RAW_URI"]:
             return None
         told.append(1)
-        # It was done, and the answer did not come: as if it had been asked for before.
+        # The request was processed and its answer lost: as if it had been made before.
         key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
         if is_there:
             faulty.put(key, file)
@@ -221,7 +221,7 @@ def test_a_service_that_never_ends_an_upload(faulty: Any, new_store: Any) -> Non
     faulty.fault = lambda environ: (
         ("200 OK", b"<Error><Code>InternalError</Code></Error>")
         if environ["REQUEST_METHOD"] == "POST" and "uploadId=" in environ["RAW_URI"] else None)  # fmt: skip
-    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="does not put the parts together"):
+    with llvs.Exchange(store, place(faulty)) as way, pytest.raises(llvs.TransportError, match="does not combine the parts"):
         way.send()
     faulty.fault = None
     exchange(store, faulty)
@@ -233,7 +233,7 @@ UPLOAD = "<Upload><Key>{}</Key><UploadId>{}</UploadId><Initiator><ID>x</ID></Ini
 
 
 def test_old_uploads_are_ended(faulty: Any, new_store: Any) -> None:
-    """Those below the prefix that were begun more than a week ago, of names that only exchanges write."""
+    """Unfinished uploads below the prefix, more than a week old and with names that only exchanges write, are ended."""
     store, ended = new_store(), []
     fill(store, "interchange")
     listed = "".join(
@@ -269,7 +269,7 @@ def is_end(environ: dict[str, Any]) -> bool:
 
 
 def sent_elsewhere(store: llvs.Store) -> tuple[str, bytes]:
-    """The file of the only version of a store, with its name. All servers of this process share what is in them."""
+    """The file of the only version of a store, with its name. All servers of this process share their objects."""
     other = prepared(S3Server(), store.most_recent_head.id)
     exchange(store, other)
     name = f"changes/{store.most_recent_head.id}"
@@ -281,7 +281,7 @@ def sent_elsewhere(store: llvs.Store) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("when", ["before", "at the end"])
 def test_others_write_as_many_bytes_under_the_same_name(faulty: Any, tmp_path: Path, when: str) -> None:
-    """What was reported as sent is there: the size alone does not identify a file."""
+    """Everything that was reported as sent exists: the size alone does not identify a file."""
     folder, met = tmp_path / "device", []
     killed(faulty, folder, "interchange")
     with llvs.Store(folder) as store:
@@ -304,7 +304,7 @@ def test_others_write_as_many_bytes_under_the_same_name(faulty: Any, tmp_path: P
 
 
 def test_others_write_before_the_end_where_the_service_cannot_be_asked_to_look(faulty: Any, new_store: Any) -> None:
-    """Theirs stays, if it is the same: nothing is written over it."""
+    """The other device's object stays if it is the same; it is not overwritten."""
     store, met = new_store(), []
     fill(store, "interchange")
     name, file = sent_elsewhere(store)
@@ -325,7 +325,7 @@ def test_others_write_before_the_end_where_the_service_cannot_be_asked_to_look(f
 
 @pytest.mark.parametrize("page", [b"", b"<html><body>Sign in to this network.</body></html>", b"<ListPartsResult/>"])
 def test_another_answer_to_the_end(faulty: Any, new_store: Any, page: bytes) -> None:
-    """A success from a program on the way has no meaning."""
+    """A success from an intermediate program does not count."""
     store, second = new_store(), new_store()
     fill(store, "interchange")
     faulty.fault = lambda environ: ("200 OK", page) if is_end(environ) else None

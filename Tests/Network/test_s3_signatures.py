@@ -1,7 +1,7 @@
 """Signatures of requests to a bucket, and the spelling of names, compared with botocore: it signs the same requests, and spells the same
 names.
 
-Names of our own are always tested; the naughty strings if public inputs are available (Tests/Python/public_inputs.py)."""
+The names in this file are always tested; the naughty strings if public inputs are available (Tests/Python/public_inputs.py)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sampling import sample
 
 __all__ = ["moto"]
 
-#: Prefixes of keys, each with what encodings differ in.
+#: Prefixes of keys with characters that encodings treat differently.
 NAMES = ["a b", "a+b", "100%", "%41", "é", "e\u0301", "日本", "\U0001f600", "~-_.", "a&b=c", "a?b#c", "a;b", "a:b@c", "'\"", "(a)", "a*!",
          "[a]", "a\\b", "a|b", "{a}", "a^`", "<a>", "a/b/c", "$a,b", "\u202e", "\ufeff", "\x7f"]  # fmt: skip
 
 
 class Recorder:
-    """Answers as an empty bucket that takes everything, and keeps what was asked."""
+    """Answers as an empty bucket that accepts every object, and records the requests."""
 
     def __init__(self, server: S3Server) -> None:
         self.server = server
@@ -108,7 +108,7 @@ class Speller:
 
 
 def check(recorder: Recorder, speller: Speller, prefix: str, store: llvs.Store) -> bool:
-    """Sends the store to a prefix, and compares each request with botocore's. Returns whether such a prefix is accepted."""
+    """Sends the store to a prefix, and compares each request with botocore's. Returns whether the prefix is accepted."""
     recorder.requests.clear()
     place = llvs.Remote(recorder.server.url(prefix) + "&layout=interchange", user=KEY, password=SECRET)
     try:
@@ -117,7 +117,7 @@ def check(recorder: Recorder, speller: Speller, prefix: str, store: llvs.Store) 
         return False
     with way:
         assert len(way.send().sent) == 1
-    # A slash before it belongs to the URL, and what names a folder may end with one.
+    # A slash before the prefix belongs to the URL. The name of a folder may end with one.
     start = prefix.lstrip("/").removesuffix("/") + "/"
     wanted, asked = {f"{start}{kind}/{version.id}" for kind in ("versions", "changes") for version in store}, set()
     for request in recorder.requests:
@@ -135,7 +135,7 @@ def check(recorder: Recorder, speller: Speller, prefix: str, store: llvs.Store) 
 
 @pytest.fixture(scope="module")
 def speller(moto: S3Server) -> Speller:
-    """One for all: botocore reads what it knows of the service each time that it makes a client."""
+    """One for all tests: botocore reads its description of the service each time it makes a client."""
     return Speller(moto)
 
 
@@ -146,7 +146,7 @@ def test_names_are_signed_and_spelled_as_by_botocore(recorder: Recorder, speller
 
 @needed("naughty-strings")
 def test_naughty_names_are_signed_and_spelled_as_by_botocore(recorder: Recorder, one: llvs.Store) -> None:
-    """A prefix that is not accepted leads elsewhere, or has a control character."""
+    """A refused prefix leads to another folder, or has a control character."""
     speller, names = Speller(recorder.server), naughty()
     for prefix in sample(names[::15], names):
         leads_away = any(part in (".", "..") for part in prefix.split("/"))
@@ -157,12 +157,12 @@ def test_naughty_names_are_signed_and_spelled_as_by_botocore(recorder: Recorder,
 
 @needed("naughty-strings")
 def test_naughty_secrets_sign_as_by_botocore(recorder: Recorder, one: llvs.Store) -> None:
-    """A secret with a control character is none: it was read with the end of its line."""
+    """A secret with a control character is refused: it was read together with the end of its line."""
     for secret in sample(naughty()[::15], naughty()):
         recorder.requests.clear()
         try:
             place = llvs.Remote(recorder.server.url() + "&layout=interchange", user=KEY, password=secret)
-            # (What was sent before is not there.)
+            # (The versions that were sent before are gone.)
             way = llvs.Exchange(one, place, restoration_state=b"new")
         except llvs.InvalidArgumentError:
             assert any(unicodedata.category(char) == "Cc" for char in secret), ascii(secret)

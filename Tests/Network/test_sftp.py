@@ -44,13 +44,13 @@ def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
     return llvs.ExchangeResult(received.retrieved, sent.sent, ())
 
 
-#: Takes 10,000 requests.
+#: Needs 10,000 requests.
 MANY = "many files are listed and fetched"
 CHECKS = [check for check in llvs.testing.transport_checks() if check != MANY]
 #: Single files by what the server itself does; all else of the layout is in test_conformance.py, and of files in test_files.py.
-USUAL = ["a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-         "two that send at once lose nothing", "cancelling leaves whole files only", "snapshot files are kept, replaced and deleted",
-         "files that are sent again are replaced"]  # fmt: skip
+USUAL = ["a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+         "two transports that send at once lose nothing", "cancelling leaves only complete files",
+         "snapshot files are kept, replaced and deleted", "files that are sent again are replaced"]  # fmt: skip
 
 
 @pytest.mark.parametrize("check", usually(CHECKS, *USUAL))
@@ -89,7 +89,7 @@ def test_below_the_users_own_folder(real: SFTPServer, store: llvs.Store, new_sto
 
 
 def test_a_file_that_is_there_is_not_replaced(real: SFTPServer, name: str, store: llvs.Store, new_store: Any) -> None:
-    """Two publish one version at once: what is the same stays, and nothing is left aside."""
+    """Two devices publish one version at once. An equal file stays, and no temporary file remains."""
     second, third = new_store(), new_store()
     exchange(store, place(real, name))
     exchange(second, place(real, name))
@@ -144,7 +144,7 @@ def test_foreign_names(real: SFTPServer, name: str, store: llvs.Store, new_store
 def test_a_foreign_name_with_a_line_end(
     real: SFTPServer, name: str, store: llvs.Store, new_store: Any, foreign: str, layout: str
 ) -> None:
-    """It stops nobody: what is beside it comes and goes."""
+    """A foreign file disturbs no exchange: the versions beside it are received and sent."""
     second, where = new_store(), place(real, name, layout)
     exchange(store, where)
     for folder in [real.shared / name, *(real.shared / name).rglob("*")]:
@@ -161,7 +161,7 @@ def test_a_foreign_name_with_a_line_end(
 
 
 def test_keys(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path) -> None:
-    """One that a passphrase opens; one with a wrong one, a stranger's, and one that is none."""
+    """A key with a passphrase; one with a wrong passphrase, an unknown one, and a file that is no key."""
     exchange(store, place(real, name, key_file=real.folder / "locked", password=PASSPHRASE))
     asked: list[bool] = []
 
@@ -200,7 +200,7 @@ def test_the_agents_keys(real: SFTPServer, name: str, store: llvs.Store, monkeyp
 
 @pytest.mark.parametrize("key", ["other", "", None])
 def test_a_host_that_is_not_known_is_refused(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path, key: Any) -> None:
-    """Another key, none for it, and no file at all: nothing is sent, not even who asks."""
+    """Another key, no key, and no file at all. Nothing is sent, not even the user's name."""
     known = real.write_known_hosts("changed", key) if key else tmp_path / "known"
     if key == "":
         known.write_text("")
@@ -258,7 +258,7 @@ def test_what_is_refused_at_once(store: llvs.Store, url: str, options: dict[str,
 
 
 class Relay:
-    """Passes bytes on, until it is told to be silent or to hang up."""
+    """Passes bytes on, until a test makes it silent or makes it disconnect."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -266,7 +266,7 @@ class Relay:
         self.port = int(self._listener.getsockname()[1])
         self.left: int = 1 << 60
         self.is_silent = False
-        #: Bytes that came down, connections that were cut, and after how many bytes each is.
+        #: The bytes that were received, the number of cut connections, and the bytes after which each is cut.
         self.down = self.cuts = 0
         self._each = 1 << 60
         self._lock = threading.Lock()
@@ -283,7 +283,7 @@ class Relay:
             threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
 
     def cut_every(self, count: int) -> None:
-        """Cuts each connection after so many bytes came down."""
+        """Cuts each connection after it has received this number of bytes."""
         self.down = self.cuts = 0
         self._each = count
 
@@ -334,7 +334,7 @@ def through(relay: Relay, real: SFTPServer, name: str, **options: Any) -> llvs.R
 
 
 def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Relay, name: str, new_store: Any) -> None:
-    """Files that had been sent stay, incomplete ones are not taken for whole, and the next exchange continues."""
+    """Files that were sent completely stay, incomplete ones are not mistaken for whole, and the next exchange continues."""
     for layout in ("packed", "interchange"):
         store, where = new_store(), f"{name}{layout[0]}"
         store.make_version(insert={"large": random.Random(2).randbytes(300_000)})
@@ -348,7 +348,7 @@ def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Rela
             reader = new_store()
             relay.left = 1 << 60
             with llvs.Exchange(reader, through(relay, real, where, layout=layout)) as way:
-                # In a folder of single files a changes file may be there before its version file: the reader waits for that one.
+                # In a folder of single files a changes file may exist before its version file. The reader waits for that one.
                 received, sent = way.retrieve(), way.send()
             waiting = {llvs.ErrorCode.MISSING_VERSION} if layout == "interchange" else set()
             assert {problem.code for problem in received.problems} <= waiting and not sent.problems
@@ -360,7 +360,7 @@ def test_a_line_that_breaks_anywhere_while_sending(real: SFTPServer, relay: Rela
 
 
 def test_a_large_file_goes_on_where_it_was_cut(real: SFTPServer, relay: Relay, name: str, new_store: Any) -> None:
-    """However often the line breaks: what came of a pack is not asked for again."""
+    """However often the connection breaks, bytes of a pack that arrived are not requested again."""
     store, size = new_store(), 7 << 20
     for n in range(7):
         store.make_version(store.most_recent_head, insert={f"n{n}": random.Random(n).randbytes(size // 7)})
@@ -373,7 +373,7 @@ def test_a_large_file_goes_on_where_it_was_cut(real: SFTPServer, relay: Relay, n
     assert size <= relay.down < size * 3 // 2
 
 
-#: Sends through a line that breaks, in a process of its own.
+#: Sends through a connection that breaks, in a process of its own.
 BREAKS = """
 import sys
 import llvs
@@ -386,7 +386,7 @@ with llvs.Store(sys.argv[1]) as store, llvs.Exchange(store, llvs.Remote(sys.argv
 
 
 def test_another_process_goes_on_with_a_large_value(real: SFTPServer, relay: Relay, name: str, tmp_path: Path, new_store: Any) -> None:
-    """The parts that are there stay, and are not sent again."""
+    """Parts that were sent stay, and are not sent again."""
     path, data = str(tmp_path / "large.llvs"), random.Random(5).randbytes(20 << 20)
     with llvs.Store(path) as store:
         version = store.make_version(insert={"large": data}).id
@@ -453,7 +453,7 @@ def test_snapshots(real: SFTPServer, name: str, store: llvs.Store, new_store: An
 
 
 def test_the_command(real: SFTPServer, name: str, tmp_path: Path) -> None:
-    """`llvs remote add`, push, and a clone by another device."""
+    """`llvs remote add`, push, and a clone on another device."""
 
     def run(*words: str) -> str:
         environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "LLVS_USER": ""}

@@ -14,7 +14,7 @@ from s3_server import KEY, SECRET, S3Server
 
 LAYOUTS = ["interchange", "packed"]
 
-#: The status that a server gives to a request with that method, path and body, in the place of its answer.
+#: The status with which a server answers a request with this method, path and body; None for its usual answer.
 Judge = Callable[[str, str, bytes], Optional[int]]
 
 
@@ -68,7 +68,7 @@ def remote(request: Any, server: DavServer) -> Iterator[Any]:
 
 
 def four(remote: Any, new_store: Any, layout: str) -> set[str]:
-    """Versions that build on none, each sent by a device of its own."""
+    """Versions without predecessors, each sent by another device."""
     made: set[str] = set()
     for number in range(4):
         each = new_store()
@@ -82,7 +82,7 @@ def four(remote: Any, new_store: Any, layout: str) -> set[str]:
 @pytest.mark.parametrize("layout, folder", [("interchange", "/versions/"), ("interchange", "/changes/"), ("packed", "/log/")])
 @pytest.mark.parametrize("status", [500, 502])
 def test_one_file_is_not_given(remote: Any, new_store: Any, layout: str, folder: str, status: int) -> None:
-    """It is a problem by its name, each time, and the others come."""
+    """The file is a problem by its name, each time, and the others are received."""
     made = four(remote, new_store, layout)
     bad = [name for name in remote.names() if folder in name][1].rpartition("/")[2]
     store = new_store()
@@ -99,7 +99,7 @@ def test_one_file_is_not_given(remote: Any, new_store: Any, layout: str, folder:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_file_is_given(remote: Any, new_store: Any, layout: str) -> None:
-    """A server that lists files, and gives none, is down."""
+    """A server that lists files, and returns none, is down."""
     made, store = four(remote, new_store, layout), new_store()
     with llvs.Exchange(store, remote.place(layout)) as way:
         remote.judge(lambda method, path, _: 500 if method == "GET" and path.count("/") > 2 and "pack1/root" not in path else None)
@@ -111,7 +111,7 @@ def test_no_file_is_given(remote: Any, new_store: Any, layout: str) -> None:
 
 @pytest.mark.parametrize("status", [400, 403, 406, 413, 415, 422, 451, 500])
 def test_one_file_is_not_taken(remote: Any, new_store: Any, status: int) -> None:
-    """It is a problem by its name, each time; the others go, also those that are made later, but for what builds on it."""
+    """The file is a problem by its name, each time. The others are sent, also later ones, except for its descendants."""
     store = new_store()
     made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(3)}
     bad = store.make_version(insert={"bad-one": b"1"}, root=True)
@@ -124,7 +124,7 @@ def test_one_file_is_not_taken(remote: Any, new_store: Any, status: int) -> None
             else None
         )
         if status == 500 and isinstance(remote, Bucket):
-            # Nobody says of a bucket whether it is the file, or the service.
+            # For a bucket it is unknown whether the failure is the file's or the service's.
             with pytest.raises(llvs.TransportError, match="500"):
                 way.send()
             return
@@ -141,7 +141,7 @@ def test_one_file_is_not_taken(remote: Any, new_store: Any, status: int) -> None
 
 
 def test_no_file_is_taken(remote: Any, new_store: Any) -> None:
-    """If nothing may be written, that is the error."""
+    """If no file may be written, the exchange ends with that error."""
     store = new_store()
     for number in range(3):
         store.make_version(insert={"k": b"%d" % number}, root=True)
@@ -156,7 +156,7 @@ def test_no_file_is_taken(remote: Any, new_store: Any) -> None:
 
 
 def test_no_file_gets_its_name(new_store: Any) -> None:
-    """A place that takes files, and lets nobody name them, is one where nothing may be written."""
+    """If files can be uploaded but not renamed, no file may be written."""
     store = new_store()
     store.make_version(store.make_version(insert={"k": b"1"}), insert={"l": b"1"})
     with DavServer() as server:

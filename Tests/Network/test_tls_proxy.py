@@ -14,13 +14,13 @@ from dav_server import DavServer, Handler, on
 from servers import PASSWORD, USER, Server, TLSProxy
 
 
-#: The Host that the proxy sends to the server: the name that the client asks for, that name without its port, or the server's own.
+#: The Host that the proxy sends to the server: the name that the client requests, that name without its port, or the server's own.
 HOSTS = {"name": "$http_host", "name without port": "$host", "inner": "$proxy_host"}
 
 
 @pytest.fixture(scope="module", params=servers.NAMES)
 def process(request: Any, certificate: tuple[Path, Path]) -> Iterator[tuple[Server, dict[str, TLSProxy]]]:
-    """One of the servers, and proxies in front of it."""
+    """Starts one of the servers, with proxies in front of it."""
     for server in servers.started(request.param):
         with tempfile.TemporaryDirectory(prefix="llvs-") as folder:
             proxies = {}
@@ -59,7 +59,7 @@ def test_devices_behind_a_proxy(
 
 
 def insisting(form: str) -> Any:
-    """A server that takes the destination in one form."""
+    """A server that accepts the destination in one form."""
 
     @on("MOVE")
     def fault(handler: Handler) -> bool:
@@ -74,13 +74,13 @@ def insisting(form: str) -> Any:
 
 @pytest.mark.parametrize("form", ["path", "address"])
 def test_the_form_is_learned_once(server: DavServer, new_store: Any, form: str) -> None:
-    """However many files are sent at once."""
+    """The form is learned once, however many files are sent at the same time."""
     server.fault, store, head = insisting(form), new_store(), None
     for number in range(30):
         head = store.make_version(head, insert={f"k{number}": b"1"})
     with llvs.Exchange(store, server.url + "?layout=interchange") as way:
         assert len(way.send().sent) == 30
-        # The folders changes/ and versions/ are missing at first.
+        # The folders changes/ and versions/ do not exist at first.
         assert 60 <= server.count("MOVE") <= 64 + 60
         store.make_version(head, insert={"last": b"1"})
         server.forget()
@@ -89,7 +89,7 @@ def test_the_form_is_learned_once(server: DavServer, new_store: Any, form: str) 
 
 @pytest.mark.parametrize("status", [400, 405, 501, 502])
 def test_a_server_that_does_not_move(server: DavServer, store: llvs.Store, new_store: Any, status: int) -> None:
-    """Packs are uploaded under their names, which say what is in them. Single files are not: the error says what to do."""
+    """Packs are uploaded under their names, which identify their contents. Single files are not: the error names a remedy."""
     server.fault = on("MOVE")(lambda handler: handler.answer(status))
     with llvs.Exchange(store, server.url + "?layout=packed") as way:
         assert len(way.send().sent) == 3
@@ -109,7 +109,7 @@ def test_a_server_that_does_not_move(server: DavServer, store: llvs.Store, new_s
 
 
 def test_an_upload_in_place_that_was_cut_short(server: DavServer, store: llvs.Store, new_store: Any) -> None:
-    """The part that arrived has the pack's name: readers do not take it for whole, and the next send replaces it."""
+    """The part that arrived has the pack's name. Readers do not mistake it for a whole pack, and the next send replaces it."""
     cut = [True]
 
     def fault(handler: Handler) -> bool:
@@ -138,7 +138,7 @@ def test_an_upload_in_place_that_was_cut_short(server: DavServer, store: llvs.St
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("moved", ["/dav/real/notes/", "/dav/n/", "/x/dav/notes/"])
 def test_a_place_that_redirects_within_its_host(server: DavServer, store: llvs.Store, new_store: Any, layout: str, moved: str) -> None:
-    """Files are moved to where the place is, and not to where its address says."""
+    """Files are moved to the place itself, and not to the address that redirects to it."""
     server.folders |= {"/dav/real", "/x", "/x/dav"}
 
     def fault(handler: Handler) -> bool:

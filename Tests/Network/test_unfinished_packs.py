@@ -19,14 +19,14 @@ def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:
 
 
 def exchange(store: llvs.Store, place: str) -> int:
-    """Exchanges, and returns how many versions were sent."""
+    """Exchanges; returns the number of versions that were sent."""
     with llvs.Exchange(store, place) as way:
         way.retrieve()
         return len(way.send().sent)
 
 
 class Line:
-    """Cuts, or refuses, what has more than 4 MB."""
+    """Cuts, or refuses, uploads of more than 4 MB."""
 
     def __init__(self, server: DavServer, status: int) -> None:
         self.status, self.cuts = status, 0
@@ -47,7 +47,7 @@ class Line:
 @pytest.mark.parametrize("status", [0, 403, 504])
 def test_own_versions_go_beside_an_adoption(server: DavServer, new_store: Any, status: int) -> None:
     place, rng = server.url + "?layout=packed", random.Random(1)
-    # One that is gone, and nobody else: whose turn it is to adopt would go by ids that are drawn.
+    # One device is gone, and there is no third one: otherwise random ids would decide which device adopts.
     gone = new_store()
     for number in range(6):
         save(gone, f"k{number}", rng.randbytes(900_000))

@@ -22,7 +22,7 @@ def process(request: Any) -> Iterator[Server]:
 
 @pytest.fixture
 def real(process: Server, request: Any) -> Iterator[Server]:
-    """One of the servers, with a place of its own for each test, and what was counted forgotten."""
+    """One of the servers, with a separate place for each test, and counters at zero."""
     process.proxy.requests.clear()
     process.place = f"{abs(hash(request.node.name)):x}"  # type: ignore[attr-defined]
     yield process
@@ -71,25 +71,25 @@ def test_large_values(real: Server, new_store: Any) -> None:
 
 
 def test_requests(real: Server, store: llvs.Store, new_store: Any) -> None:
-    """The requests of an exchange; docs/remote-files.md."""
+    """The number of requests of an exchange, as in docs/remote-files.md."""
     digest = real.name == "wsgidav-digest"
     exchange(store, real)
     with llvs.Exchange(store, place(real)) as way:
         way.retrieve()
         real.proxy.requests.clear()
-        # Nothing new: one request.
+        # Without new versions: one request.
         for _ in range(3):
             way.retrieve()
             way.send()
         assert real.proxy.requests == ["PROPFIND"] * 3
         state = way.restoration_state
-    # In a new process, too. Where Digest is wanted, the question for it comes on top.
+    # The same in a new process. With Digest authentication, there is one more request.
     real.proxy.requests.clear()
     with llvs.Exchange(store, place(real), restoration_state=state) as way:
         way.retrieve()
         way.send()
     assert real.proxy.requests == ["PROPFIND"] * (2 if digest else 1)
-    # Four for each version that is sent, beside the listing.
+    # Four for each version that is sent, besides the listing.
     head = store.most_recent_head
     for number in range(20):
         head = store.make_version(head, insert={f"k{number}": b"1"})
@@ -99,8 +99,8 @@ def test_requests(real: Server, store: llvs.Store, new_store: Any) -> None:
         assert len(way.send().sent) == 20
         asked = list(real.proxy.requests)
         assert asked.count("MOVE") == 40 and asked.count("MKCOL") == 0
-        # And, once for an exchange that is opened, a look for what is left in tmp/, and one for keys: what is encrypted is not written
-        # in clear.
+        # And two requests of an exchange that has just been opened: one looks for remains in tmp/, and one for keys, so that it does not
+        # send in clear to an encrypted place.
         assert digest or len(asked) == 82
         real.proxy.requests.clear()
         way.retrieve()
@@ -121,12 +121,12 @@ def test_connections_are_kept(real: Server, new_store: Any) -> None:
     with llvs.Exchange(store, place(real)) as way:
         way.send()
         way.retrieve()
-    # Some close a connection after an error, or after so many requests.
+    # Some servers close a connection after an error, or after a number of requests.
     assert real.proxy.connections - before <= 12
 
 
 def test_many_ids(real: Server, new_store: Any) -> None:
-    """All that version ids may be, as names on the server."""
+    """All kinds of version ids, as names on the server."""
     first, second = new_store(), new_store()
     made = ["a", "_x", "0", "tmp-1", "versions", "changes", "manifest", "lost-found", "__llvs_root", "x" * 128]
     head = None
@@ -160,14 +160,14 @@ def test_changes_that_are_lost_are_written_anew(real: Server, store: llvs.Store,
 
 
 def test_published_at_the_same_time(real: Server, store: llvs.Store, new_store: Any) -> None:
-    """Another device was faster between the listing and the publishing: equal files stay, different ones are replaced."""
+    """Another device was faster between the listing and the publishing. Equal files stay, different ones are replaced."""
     second = new_store()
     exchange(store, real)
     exchange(second, real)
     version = store.make_version(store.most_recent_head, insert={"n": b"1"})
     with llvs.Exchange(second, place(real)) as theirs, llvs.Exchange(store, place(real)) as ours:
         ours.retrieve()
-        # The same files by way of another exchange.
+        # The same files, sent by another exchange.
         exchange(store, real)
         (folder_of(real) / "changes" / version.id).write_bytes(b"[]")
         real.proxy.requests.clear()
@@ -216,7 +216,7 @@ def test_coordinators(real: Server, tmp_path: Path) -> None:
         bob.sync()
         assert dict(ann.items()) == dict(bob.items()) == {"note": b"2", "other": b"3"}
     real.proxy.requests.clear()
-    # Kept in the cache: a later process asks once.
+    # The state is cached: a later process needs one request.
     with llvs.Coordinator(tmp_path / "ann", exchange=place(real)) as ann:
         ann.exchange()
     assert real.name == "wsgidav-digest" or real.proxy.requests == ["PROPFIND"]

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(ROOT / "Tests" / "Support"))
 
-# If a package is installed (a wheel, for instance), it is tested; otherwise the sources, with the library of this tree.
+# An installed package (a wheel, for example) is tested if there is one; otherwise the sources, with the library of this tree.
 if importlib.util.find_spec("llvs") is None:
     sys.path.insert(0, str(ROOT / "bindings" / "python" / "src"))
     os.environ.setdefault("LLVS_LIBRARY", str(ROOT / "build" / "lib" / "libllvs.so"))

@@ -165,7 +165,7 @@ class Version:
     bodies: bytes
     header_checksum: int
     length: int
-    #: By tag. All of them can be ignored, or the record has a newer format.
+    #: By tag. Unknown extensions can be ignored, or the record has a newer format.
     extensions: dict[int, bytes] = field(default_factory=dict)
     values: dict[bytes, bytes] = field(default_factory=dict)
     #: Stored bytes of values that are differences: `value_differences` reads them.

@@ -73,7 +73,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Repeats at the end of the output how to run alone what failed."""
+    """Repeats at the end of the output how to run each failed test alone."""
     failed = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
     lines = [text for report in failed for title, text in getattr(report, "sections", []) if title == _ALONE]
     if lines:

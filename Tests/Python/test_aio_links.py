@@ -70,7 +70,7 @@ def test_two_stores_come_in_step_and_stay_so(stores: tuple[llvs.Store, llvs.Stor
 
 
 def test_both_send_much_at_once(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """Neither waits for the other to read before it reads itself."""
+    """Both sides send without waiting until the other has received."""
     for store in stores:
         for number in range(8):
             store.make_version(store.most_recent_head, insert={f"v{number}": bytes([number]) * 700_000})
@@ -116,7 +116,7 @@ def test_who_is_not_paired(stores: tuple[llvs.Store, llvs.Store]) -> None:
             with pytest.raises((llvs.EncryptionError, OSError)):
                 await link.wait_ended()
             await link.close()
-            # A peer that sends nothing, and one that leaves at once.
+            # A peer that sends nothing, and one that disconnects immediately.
             for goes in (False, True):
                 reader, writer = await asyncio.open_connection(host, port)
                 if goes:
@@ -140,7 +140,7 @@ class Clock:
 
 
 def test_time_for_beginning_and_handshake_together(stores: tuple[llvs.Store, llvs.Store], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer that sends slowly gets no more time: of a minute, the beginning took all but a tenth of a second."""
+    """A peer that sends slowly gets no more time. The beginning used all but a tenth of a second of the minute."""
     clock = Clock()
     monkeypatch.setattr(llvs.aio, "time", clock)
     came = asyncio.Event()
@@ -201,7 +201,7 @@ def test_a_cut_and_a_closed_store_are_told(stores: tuple[llvs.Store, llvs.Store]
             stores[0].make_version(insert={"a": b"1"})
             with pytest.raises(llvs.Error):
                 await asyncio.wait_for(other.wait_ended(), GUARD)
-            # To the other side it said goodbye.
+            # The link said goodbye to the other side.
             await asyncio.wait_for(link.wait_ended(), GUARD)
 
     asyncio.run(main())
@@ -211,7 +211,7 @@ def test_a_task_that_is_cancelled_ends_it(stores: tuple[llvs.Store, llvs.Store])
     async def main() -> None:
         async with linked(*stores) as (link, other):
             await asyncio.wait_for(link.wait(), GUARD)
-            # Nobody answers a goodbye here: closing gives up, and nothing of it runs on.
+            # The goodbye gets no answer. Closing gives up, and no task of the link continues.
             other._task.cancel()
             await asyncio.wait({other._task})
             await link.close(0.1)
@@ -256,7 +256,7 @@ def test_people_compare_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
             digits = await asyncio.wait_for(link.digits(), GUARD)
             assert digits == await asyncio.wait_for(other.digits(), GUARD) and len(digits) == 6 and digits.isdigit()
             await link.confirm()
-            # One of the two alone lets nobody in: what the link writes goes, and comes, in these turns.
+            # One confirmation is not sufficient. In these turns all frames of the link are written and received.
             for _ in range(20):
                 await link._note()
                 await other._note()
@@ -308,7 +308,8 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
 
 
 def test_one_that_is_cancelled_twice_still_closes(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """As at the end of a loop, when the link is about to end for another reason: at each of the steps of ending once."""
+    """The task is cancelled a second time at each step of ending, as at the end of an event loop, while the link is about to end for
+    another reason."""
     async def main() -> None:
         came: list[asyncio.StreamWriter] = []
         server = await asyncio.start_server(lambda reader, writer: came.append(writer), "127.0.0.1", 0)

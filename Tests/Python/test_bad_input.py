@@ -1,4 +1,4 @@
-"""Bad input: each gives an error with a code of its own and a message that names the argument, stores nothing, and leaves the store
+"""Bad input. Each gives an error with a code of its own and a message that names the argument, stores nothing, and leaves the store
 usable."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ lib = _abi.lib
 V = llvs.Version("1", (), 0.0, 0)
 
 
-# They are refused before any storage is asked.
+# These are refused before the storage is called.
 @pytest.mark.parametrize("place", sample(["file"], STORAGES), indirect=True)
 @pytest.mark.parametrize(
     ("call", "code", "names"),

@@ -14,7 +14,7 @@ def synced(*devices: llvs.Coordinator) -> None:
 
 
 def test_a_draft_does_not_hide_what_it_is_built_on(tmp_path: Path) -> None:
-    """The version under a draft is still a head for those who take no drafts."""
+    """The version below a draft is still a head for devices that ignore drafts."""
     with (
         llvs.Coordinator(tmp_path / "one", exchange=tmp_path / "shared") as one,
         llvs.Coordinator(tmp_path / "other", exchange=tmp_path / "shared") as other,

@@ -13,7 +13,7 @@ import pytest
 
 
 def save_often(path: Path, count: int, **options: Any) -> llvs.Version:
-    """As many files as versions: each by a store of its own."""
+    """Makes as many files as versions: each version is saved through another store handle."""
     head = None
     for number in range(count):
         with llvs.Store(path, durability="normal", **options) as store:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPARISON: dict[str, Any] = runpy.run_path(str(ROOT / "Benchmarks" / "compare_merging.py"))
-#: The columns before those of the CRDTs, which the program prints if their packages are there.
+#: The number of columns before those of the CRDTs. The program prints these if their packages are available.
 COLUMNS = 6
 
 

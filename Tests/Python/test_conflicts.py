@@ -96,7 +96,7 @@ def test_a_merge_by_others_is_told_apart() -> None:
     base = plain.make_version(insert={"x": b"0"})
     a, b = plain.make_version(base, update={"x": b"1"}), plain.make_version(base, update={"x": b"2"})
     merged = plain.merge(a, b, llvs.Ours())
-    # Without rules the result is what the merge version holds.
+    # Without rules the result is the value in the merge version.
     (one,) = plain.explain(merged).records
     assert plain.explain(merged).recorded and one.result == one.older and merged.predecessors == (b.id, a.id)
 
@@ -151,7 +151,7 @@ def test_choosing_what_stands(base: Any, older: Any, newer: Any, path: tuple[Any
     "id, base, older, newer, choice, expected",
     [
         ("b/1", b"\0", b"\1\1", b"\2", "older", b"\1\1"),
-        # A side that has nothing is the older one, whenever it removed it.
+        # A side without the value counts as the older one, whatever the time of the removal.
         ("b/1", b"\0", b"\1", None, "older", None),
         ("d/1", b"[1", b"[2", b"[3", "older", b"[2"),
         ("t/1", b"The cat.", b"The dog.", b"The fox.", "older", b"The dog."),
@@ -181,15 +181,15 @@ def test_places_in_a_list_are_looked_at_only() -> None:
 
 
 def test_the_sides_of_a_counter_outside_of_its_bounds_are_no_alternatives() -> None:
-    """Otherwise the numbers that two people chose would be added up."""
+    """Otherwise the numbers that two users chose would be added up."""
     fork = Fork({"d/1": {"m": 5}}, {"d/1": {"m": 6}}, {"d/1": {"m": 6}})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
     assert conflict.kind is llvs.ConflictKind.BOUND and fork.value("d/1", merged) == {"m": 7}
     for side in ("newer", "older"):
-        # Also where the record says that a side is what stands.
+        # Also if the record says that a side prevails.
         for given in (conflict, conflict._replace(newer=b"7", older=b"7")):
-            with pytest.raises(llvs.InvalidArgumentError, match="saving the number"):
+            with pytest.raises(llvs.InvalidArgumentError, match="saving the wanted number"):
                 fork.store.choose(given, side, at=merged)
     chosen = fork.store.choose(conflict, "result", at=merged)
     assert fork.value("d/1", chosen) == {"m": 7} and not fork.store.open_conflicts(chosen)
@@ -260,7 +260,8 @@ def test_what_is_wrong_with_a_conflict() -> None:
 
 
 def test_rules_that_are_not_valid_are_told_of_once() -> None:
-    """By the merge that brings them to the other side; later merges carry it: it stays open, and is in no record again."""
+    """The merge that brings the rules to the other side reports them. Later merges inherit the conflict: it stays open, and is not recorded
+    again."""
     store = memory_store()
 
     def edit(at: llvs.Version, name: str, value: int) -> llvs.Version:
@@ -275,7 +276,7 @@ def test_rules_that_are_not_valid_are_told_of_once() -> None:
         merged = store.merge(edit(merged, "a", number + 5), edit(merged, "b", number + 5))
         assert "__llvs_conflicts" not in merged.metadata and store.explain(merged).recorded
         assert store.open_conflicts(merged).records == (conflict,)
-    # A side that did not have them yet: it is said to that one.
+    # A side that did not have the rules yet: the merge reports them for that side.
     late = store.merge(merged, edit(base, "c", 1))
     assert [record.id for record in store.explain(late).records] == ["__llvs_schema"]
     assert len(store.open_conflicts(late).records) == 1
@@ -343,7 +344,7 @@ def test_an_element_that_came_out_elsewhere_than_in_the_base(base: Any, older: A
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [{"a": 2, "new": 1}, {"a": 2}], [{"a": 2, "new": 1}, {"a": 3}]),
         ([{"b": 1}, {"a": 1}], [{"b": 1}, {"a": 3}], [{"b": 1}, {"a": 2}], [{"a": 2}], [{"a": 3}]),
         ([{"a": 1, "b": 1}, 5], [{"a": 3, "b": 1}, 5], [{"a": 2, "b": 1}, 5], [{"a": 2, "b": 4}, 5], [{"a": 3, "b": 4}, 5]),
-        # It cannot be decided which of the two it is, so it is not open any more.
+        # It is ambiguous which of the two is meant, so the conflict is closed.
         (["x", "a", "q"], ["x", "c", "q"], ["x", "b", "q"], ["b", "x", "b", "q"], None),
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [], None),
         ([{"id": 1, "v": 0}] * 2, [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 1}],
@@ -421,7 +422,7 @@ def test_lines_that_are_there_twice_are_found_by_their_place() -> None:
 
 
 def test_one_value_is_looked_at_as_where_others_conflict_too() -> None:
-    """Its open conflicts are reported, and a choice goes to its place: an element to where it was, lines to where they were."""
+    """The value's open conflicts are reported, and a choice is applied at its place: an element at its former place, lines at theirs."""
     phones = [{"id": 1}, {"id": 2}]
     fork = Fork(
         {"d/1": {"items": phones}, "d/2": {"bio": "a\nb\nc"}, "d/3": 0},

@@ -19,7 +19,7 @@ def value(wrapped: bool, text: str) -> Any:
 @pytest.mark.parametrize(
     "rule, base, older, newer, edited",
     [
-        # The line is longer now: behind, before, on both sides, where the text before or behind it is what it was.
+        # The line became longer at its end, its beginning, or both. The text before or after the part is unchanged.
         ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 12 today"),
         ("text", "Meet at 5 today", "Meet at 8 today", "Meet at 1 today", "Meet at 21 today"),
         ("text", "The cat sat.", "The fox sat.", "The dog sat.", "My dogma is wrong!"),
@@ -31,7 +31,7 @@ def value(wrapped: bool, text: str) -> Any:
     ],
 )
 def test_a_part_of_a_text_is_of_whole_lines(rule: Any, base: str, older: str, newer: str, edited: str, wrapped: bool) -> None:
-    """A line in which the bytes of another one stand is not that one, which is gone."""
+    """A line that merely contains the bytes of another line is not that line, which is gone."""
     fork = fork_of(value(wrapped, base), value(wrapped, older), value(wrapped, newer), {"/t": rule} if wrapped else {"": rule})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
@@ -41,7 +41,7 @@ def test_a_part_of_a_text_is_of_whole_lines(rule: Any, base: str, older: str, ne
     for choice in ("older", "newer", "result"):
         with pytest.raises(llvs.MovedError):
             fork.store.choose(conflict, choice, at=since)
-    # Nor is what was edited back.
+    # A part that was edited back is closed, too.
     assert not fork.store.open_conflicts(fork.make(since, {"e/1": value(wrapped, newer)})).records
 
 
@@ -67,13 +67,13 @@ def test_a_choice_that_holds_what_stood_there_closes_the_conflict(wrapped: bool)
     for choice in ("older", "newer"):
         with pytest.raises(llvs.MovedError):
             fork.store.choose(conflict, choice, at=chosen)
-    # A device that edited concurrently with the choice is told so.
+    # A device that edited concurrently with the choice gets an error.
     beside = fork.make(merged, {"e/1": value(wrapped, "The dog sat. It barked.")})
     both = fork.store.merge(chosen, beside)
     assert not fork.store.open_conflicts(both)
     with pytest.raises(llvs.MovedError):
         fork.store.choose(conflict, "older", at=both)
-    # If the place does not have that text, nothing more is stored.
+    # If the place has no such text, nothing else is stored.
     fork = fork_of(value(wrapped, "The cat sat."), value(wrapped, "The fox sat."), value(wrapped, "The dog sat."), rules)
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records

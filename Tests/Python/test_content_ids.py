@@ -25,7 +25,7 @@ EPOCH = 978_307_200.0
 
 
 def described(store: llvs.Store, id: str) -> dict[str, Any]:
-    """A version of a store as the program beside the vectors takes it."""
+    """A version in the form that the program beside the vectors reads."""
     version = store.version(id)
     assert version is not None
     changes = []
@@ -46,7 +46,7 @@ def described(store: llvs.Store, id: str) -> dict[str, Any]:
 
 
 def candidates(version: dict[str, Any], timestamp: float) -> set[str]:
-    """The ids for the timestamps since 2001 that one since 1970 may come from."""
+    """The ids for all timestamps since 2001 that may correspond to one since 1970."""
     import math
 
     found, at = set(), timestamp - EPOCH
@@ -58,7 +58,7 @@ def candidates(version: dict[str, Any], timestamp: float) -> set[str]:
 
 
 def test_the_file_is_what_the_program_computes() -> None:
-    """Neither was changed without the other."""
+    """The file and the program are consistent."""
     subprocess.run([sys.executable, str(VECTORS / "content_ids.py"), "--check"], check=True)
 
 
@@ -92,9 +92,9 @@ def put(folder: Path, id: str, files: tuple[bytes, bytes]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_vector(case: dict[str, Any], tmp_path: Path) -> None:
-    """A version of that id is taken, and one that differs by anything is not."""
+    """A version with the id is accepted. One that differs in any respect is refused."""
     folder = tmp_path / "folder"
-    # The predecessors: what they hold is nobody's concern, since they have ids of other kinds.
+    # The predecessors. Their contents do not matter, since their ids are of other kinds.
     before = float.fromhex(case["timestamp"]) - 1e-6 if len(case["predecessors"]) == 2 else -1.0
     named = set(case["predecessors"]) | {change["stored"] for change in case["changes"] if "stored" in change}
     for i, id in enumerate(sorted(named)):
@@ -123,7 +123,7 @@ def test_vector(case: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite", "memory"])
 def test_what_is_made(storage: str, tmp_path: Path) -> None:
-    """Saves, loads, merges, folds and reverts have the ids that the page says, computed without the library."""
+    """Saves, loads, merges, folds and reverts have the ids of the document, computed without the library."""
     chance = random.Random(5)
     path = None if storage == "memory" else tmp_path / "store"
     with llvs.Store(path, storage=storage) as store:
@@ -141,7 +141,7 @@ def test_what_is_made(storage: str, tmp_path: Path) -> None:
 
 
 def test_saves_are_never_one_by_accident() -> None:
-    """The same content on the same version, as fast as one can, and at a time that is given."""
+    """The same content on the same version, saved as fast as possible, and with a given timestamp."""
     with llvs.Store(storage="memory") as store:
         root = store.make_version(insert={"x": b"1"})
         made = [store.make_version(root, update={"x": b"2"}) for _ in range(200)]

@@ -14,7 +14,7 @@ from documents.versions import Graph, Held
 from random_documents import Generator, dumps
 from sampling import drawn, sample
 
-#: Such as lead to conflicts in elements of lists that are paired, in texts, and in both.
+#: Rules that lead to conflicts in elements of paired lists, in texts, and in both.
 RULES: list[Any] = [
     "auto", "text", {"as": "text", "unit": "line"}, {"as": "text", "pick": "older"}, {"/t": "text"}, {"/*": "text"},
     {"/*/t": {"as": "text", "unit": "line"}}, {"": "list", "/*": "tuple"}, {"/t": "list", "/t/*/t": "text"},
@@ -23,7 +23,7 @@ RULES: list[Any] = [
 
 
 class Case:
-    """One criss-cross in a store, and the same in the model."""
+    """A criss-cross in a store, and the same in the model."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -44,7 +44,8 @@ class Case:
         return some if self.rule_set.top.kind == "list" or chance.randrange(3) else {"t": chance.choice([words, some]), "a": some}
 
     def put(self, value: Any, chance: random.Random, side: int) -> Any:
-        """With another scalar or word somewhere: what pairing pairs, and overlaps, where both sides do so in one place."""
+        """Replaces a scalar or a word at a random place. Pairing matches such values, and both sides overlap if they replace at the same
+        place."""
         if isinstance(value, list) and value:
             place = chance.randrange(len(value))
             return value[:place] + [self.put(value[place], chance, side)] + value[place + 1 :]
@@ -58,7 +59,7 @@ class Case:
         return 100 + side
 
     def grown(self, value: Any) -> Any:
-        """With something more somewhere."""
+        """Adds something at a random place."""
         if isinstance(value, list):
             place = self.chance.randrange(len(value) + 1)
             return value[:place] + [200 + self.chance.randrange(9)] + value[place:]
@@ -94,7 +95,7 @@ class Case:
             self.made["root"] = store.make_version(insert={"__llvs_schema": self.schema}, timestamp=1.0)
             self.graph.add(self.made["root"].id, 1.0, (), {})
             base = self.save(store, "o", "root", self.value())
-            # Both replace the same, most often.
+            # Usually both replace at the same place.
             seed = self.chance.random()
             places = [random.Random(seed), random.Random(seed if self.chance.randrange(4) else -seed)]
             sides = [self.save(store, name, "o", self.put(base, places[side], side)) for side, name in enumerate("xy")]
@@ -122,6 +123,6 @@ class Case:
 @pytest.mark.parametrize("part", sample(range(2), range(10)))
 def test_contested_places_of_random_criss_crosses(part: int) -> None:
     found = [record for seed in drawn(*[range(60 * part, 60 * part + 60)] * 2) for record in Case(seed).run()]
-    # In elements, and in texts, which hold more than what was contested in them.
+    # Conflicts in elements, and in texts that contain more than the contested part.
     assert any(not isinstance(step, str) for record in found for step in record.path)
     assert any(isinstance(step, m.Part) for record in found for step in record.inner)

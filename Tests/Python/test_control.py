@@ -40,7 +40,7 @@ def test_opening(path: tuple[str, str], kind: Callable[..., Any]) -> None:
     assert len(seen) > 3 and all(now.stage is llvs.Stage.READING for now in seen)
     assert [now.completed for now in seen] == sorted(now.completed for now in seen) and seen[-1].completed >= VERSIONS
     token = llvs.CancelToken()
-    # (How often it looks depends on the time as well.)
+    # (The number of polls also depends on the time.)
     for number in range(1, 5):
         again: list[llvs.Progress] = []
         with pytest.raises(llvs.CancelledError, match="nothing was changed"):
@@ -48,12 +48,12 @@ def test_opening(path: tuple[str, str], kind: Callable[..., Any]) -> None:
         assert len(again) == number
         with pytest.raises(ZeroDivisionError):
             kind(place, storage=storage, progress=stopping_at(number, [], lambda: 1 // 0))
-    # From a thread of one's own as from the callback; and for good.
+    # A cancellation from another thread, here during the callback, works like one by the callback. It is permanent.
     with pytest.raises(llvs.CancelledError):
         kind(place, storage=storage, cancel=token, progress=stopping_at(2, [], token.cancel))
     with pytest.raises(llvs.CancelledError):
         kind(place, storage=storage, cancel=token)
-    # Nothing is held open: a coordinator's name can be used, and all is there.
+    # No resource remains in use: the coordinator's name is free, and all data exist.
     with llvs.Coordinator(place, storage=storage, cancel=llvs.CancelToken()) as notes:
         assert len(notes) == 50 and notes.store.statistics().versions == VERSIONS
 

@@ -267,7 +267,7 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
         assert fork.first is not None and fork.second is not None
         newer, older = read(fork.first), read(fork.second)
         before = [read(reference) for reference in fork.ancestors]
-        # A field that one side alone changed is that side's: what none of the ancestors has is a change.
+        # A field that only one side changed has that side's value. A value that no ancestor has is a change.
         for field, value in older.items():
             if all(state.get(field) != value for state in before) and any(state.get(field) == newer.get(field) for state in before):
                 newer[field] = value
@@ -302,7 +302,7 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
 
 
 def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
-    """A device that joins hears of what was saved, and not of the empty root below it."""
+    """A device that joins receives the saved versions, and not the empty root below them."""
     with llvs.Coordinator(tmp_path / "one", exchange=tmp_path / "shared") as one:
         saved = one.save(insert={"a": b"1"})
         assert saved is not None

@@ -60,7 +60,7 @@ def test_places() -> None:
     for before in range(255):
         place, on = d.place_of(before)
         assert place == before + 1 and on < place
-        # The base is on the way of the previous value.
+        # The base is one of those from which the previous value is computed.
         way = [before]
         while way[-1]:
             way.append(stands_on[way[-1]])

@@ -49,7 +49,7 @@ RULES: list[Any] = ["auto", {"/a": "counter"}, {"/a": "set"}, {"/a": "text"}, {"
 @pytest.mark.parametrize("rules", RULES, ids=json.dumps)
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_values_that_cannot_be_merged_inside(broken: bytes, rules: Any) -> None:
-    """On a side: the newer value stands as it is, with a record. As the base: as if there were nothing."""
+    """If a side cannot be merged, the newer value wins as a whole, with a record. If the base cannot, it counts as absent."""
     mine, base = b'{"b":1}', b'{"b":0}'
     for x, y in ((broken, mine), (mine, broken)):
         merged = llvs.merge_values(base, x, y, rules)
@@ -113,7 +113,7 @@ REFUSED: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize("text,where", REFUSED, ids=[text[:60] for text, _ in REFUSED])
 def test_rules_that_are_refused(text: str, where: str) -> None:
-    """By every call that takes rules, with the place of what is wrong; nothing is stored."""
+    """Every call with rules refuses them, and names the wrong place. Nothing is stored."""
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"a": b"0"})
         one, other = (store.make_version(base, update={"a": data}) for data in (b"1", b"2"))
@@ -131,7 +131,7 @@ def test_rules_that_are_refused(text: str, where: str) -> None:
 
 @pytest.mark.parametrize("text", [text for text, _ in REFUSED[::4]])
 def test_rules_that_came_from_elsewhere(text: str) -> None:
-    """They do not count: the newest valid ones before them do, with a record, and nothing is kept apart."""
+    """Such rules do not count. The newest valid ones before them do, with a record, and all heads are merged."""
     rules = b'{"merge":1,"ids":{"":{"/n":"counter"}}}'
     with llvs.Store(storage="memory") as theirs, llvs.Store(storage="memory") as ours:
         base = theirs.make_version(insert={"__llvs_schema": rules, "a": b'{"n":0}'})
@@ -153,7 +153,7 @@ def test_rules_that_came_from_elsewhere(text: str) -> None:
 @pytest.mark.parametrize("space", ["", " " * 20], ids=["written as it is to be", "with spaces"])
 @pytest.mark.parametrize("excess", [-1, 0, 1])
 def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None:
-    """It is eight times the inputs and 64 KiB: the absent value in a rule may be written very often, if it is picked.
+    """The limit is eight times the inputs and 64 KiB. If a rule's absent value is picked, it may be written very often.
 
     If the result is longer, a side wins.
     """
@@ -173,7 +173,7 @@ def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None
         _, texts, result = given(size, padding)
         return len(result) - 8 * sum(map(len, texts)) - (1 << 16)
 
-    # Each byte of what is absent is there as often as there are names; and one of all three sides adds 24 to the limit, and itself.
+    # Each byte of the absent value occurs once for each name. A byte in all three inputs adds 24 to the limit, and itself to the result.
     start, padding = over(0, 0), 0
     while (excess - start + 23 * padding) % len(names):
         padding += 1

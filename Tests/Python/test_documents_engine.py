@@ -29,7 +29,7 @@ from sampling import drawn, sample, seeds
 FILE = Path(__file__).parent.parent / "Vectors" / "documents" / "vectors.json"
 ALL_VECTORS = json.loads(FILE.read_text())["vectors"]
 VECTORS = [vector for vector in ALL_VECTORS if not vector.get("swapped")]
-#: For undoing and picking.
+#: Vectors for undo and cherry-pick.
 SWAPPED = [vector for vector in ALL_VECTORS if vector.get("swapped")]
 HISTORIES = json.loads(FILE.with_name("histories.json").read_text())["histories"]
 
@@ -58,7 +58,7 @@ def told(record: llvs.Conflict, value_id: str) -> dict[str, bytes]:
 
 
 def compare(rules: Any, o: Optional[bytes], x: Optional[bytes], y: Optional[bytes], saving: bool = False) -> None:
-    """Merges by both, and compares all that comes out."""
+    """Merges by both, and compares the results."""
     schema = ('{"merge":1,"ids":{"p":' + dumps(rules) + "}}").encode()
     try:
         checked = r.parse_schema(schema)
@@ -109,7 +109,7 @@ def test_random_documents_that_shrink(rng: random.Random) -> None:
 
 
 class LongLists:
-    """Lists that are long and little changed: what they have in common on all sides, the engine takes in one."""
+    """Long lists with few changes. The engine skips their common parts in one step."""
 
     RULES: list[Any] = ["auto", {"": {"as": "list", "key": ["/k"]}}, {"": {"as": "list", "key": ["/k", "/n"]}, "/*/n": "counter"},
         {"": {"as": "set"}}, {"": {"as": "set", "key": ["/k"]}}, {"": {"as": "list", "key": [""]}}, {"/*": {"absent": 0}}]
@@ -162,7 +162,7 @@ def test_random_long_lists(seed: int) -> None:
 
 
 class Towers:
-    """Containers in containers, of one child most often, whose innermost differ: such levels the engine takes as one."""
+    """Nested containers, usually with one child each, whose innermost values differ. The engine merges such levels in one step."""
 
     RULES: list[Any] = ["auto", "auto", "auto", {"/*": {"pick": "older"}}, {"/a": {"as": "list", "key": ["/k"]}}, {"/*/*": "counter"},
         {"": {"as": "set", "key": ["/k"]}}, {"": "list", "/*/a": {"absent": 1}}]
@@ -200,7 +200,7 @@ class Towers:
         inner, state = self.sides(height - 1), self.rng.getstate()
         made = []
         for self.side, value in enumerate(inner):
-            # The same level on all sides, but for one now and then.
+            # The same level on all sides, with rare exceptions.
             if self.rng.randrange(40):
                 self.rng.setstate(state)
             made.append(self.level(value))
@@ -232,7 +232,7 @@ class ManyMembers:
         self.few = rng.randrange(2) == 0
 
     def name(self) -> str:
-        # Zeros at the end: names that are as long as a word or less are told apart by their lengths as well.
+        # Zeros at the end: short names are distinguished by their lengths, too.
         end = self.rng.choice(["", "", "", "\x00", "\x00\x00", "x" * 8])
         return self.rng.choice(self.starts) + str(self.rng.randrange(2 * self.count)) + end
 
@@ -287,7 +287,7 @@ def numbers_about_the_limits(rng: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", seeds(range(2), range(8)))
 def test_numbers_about_the_limits(seed: int) -> None:
-    """Which numbers can be merged, and what they add up to: a sum that could not be merged again is picked."""
+    """Which numbers can be merged, and their sums. If a sum could not be merged again, a side is picked."""
     rng = random.Random(seed)
     for _ in range(150):
         o, x, y = (f'{{"n":{numbers_about_the_limits(rng)}}}'.encode() for _ in range(3))
@@ -299,14 +299,14 @@ SPELLINGS = ["0", "-0", "0.0", "-0e5", "10", "1e1", "10.0", "-10", "100e-1", "1"
 
 
 def test_spellings_of_numbers() -> None:
-    """Which are the same number is told alike, whichever way they are spelled."""
+    """Equal numbers are recognised in every spelling."""
     for o in SPELLINGS:
         for x in SPELLINGS:
             compare("auto", *(f'{{"n":{number}}}'.encode() for number in (o, x, "7")))
             compare("set", *(f"[{numbers}]".encode() for numbers in (o, f"{o},{x}", "7")))
 
 
-#: The engine's own tests try each (DocumentVectorTests), and those of the model as well: here it is what the package makes of them.
+#: The engine's own tests (DocumentVectorTests) run all vectors, and so do those of the model. This test is about the package's results.
 @pytest.mark.parametrize("vector", sample(VECTORS[::8], VECTORS), ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]
@@ -350,7 +350,7 @@ def json_of(record: dict[str, bytes]) -> dict[str, Any]:
 
 
 def test_vectors_in_a_store() -> None:
-    """All of them at once, each under rules of its own: two versions are made and merged."""
+    """All vectors in one store, each with its own rules. Two versions are made and merged."""
     vectors = {f"{number:05}/v": vector for number, vector in enumerate(VECTORS) if not vector.get("saving")}
     rules = {value_id[:-1]: json.loads(vector["schema"])["ids"][""] for value_id, vector in vectors.items()}
     with llvs.Store(storage="memory") as store:
@@ -369,7 +369,7 @@ def test_vectors_in_a_store() -> None:
         wrong = {}
         for value_id, vector in vectors.items():
             base_data, newer, older = (None if vector[side] is None else vector[side].encode() for side in ("base", "newer", "older"))
-            # In a store a side that is there is the newer one where the other has nothing.
+            # In a store the side with a value counts as the newer one if the other has none.
             roles = (older, newer) if newer is None else (newer, older)
             expected = llvs.merge_values(base_data, *roles, vector["schema"].encode(), id="a")
             kinds = [record.kind for record in expected.records]
@@ -379,7 +379,7 @@ def test_vectors_in_a_store() -> None:
 
 
 def test_vectors_in_a_process_with_another_seed() -> None:
-    """P33: nothing depends on the order in which hashes happen to come, or on anything else that a process has of its own."""
+    """P33: results do not depend on the order of hashes, or on any other property of a process."""
     script = "import json, sys, hashlib, llvs\nfor v in json.load(open(sys.argv[1]))['vectors']:\n" + (
         "    if v.get('swapped'): continue\n"
         "    texts = [None if v[n] is None else v[n].encode() for n in ('base', 'newer', 'older')]\n"
@@ -391,7 +391,7 @@ def test_vectors_in_a_process_with_another_seed() -> None:
 
 
 def test_every_pitfall_has_a_vector() -> None:
-    """By number. How many merges are made (P39) is held by scripts/simulate as well."""
+    """By number. scripts/simulate also limits the number of merges (P39)."""
     names = [vector["name"] for vector in VECTORS] + [history["name"] for history in HISTORIES]
     numbers = {int(name[1:].split()[0]) for name in names if name.startswith("P")}
     assert numbers == set(range(1, 40))
@@ -445,7 +445,7 @@ CAP_VECTORS = json.loads(FILE.with_name("caps.json").read_text())["vectors"]
 
 
 def test_vectors_of_caps_are_what_the_model_gives() -> None:
-    """But for those that take it minutes: `caps.py --check` makes these, too."""
+    """Except for those that take the model minutes: `caps.py --check` tests these, too."""
     assert CAPS["text"]({vector["name"]: vector for vector in CAP_VECTORS}) == FILE.with_name("caps.json").read_text()
 
 
@@ -460,7 +460,7 @@ def test_vectors_of_caps(vector: dict[str, Any]) -> None:
 
 
 def test_very_many_records_are_made_when_they_are_asked_for() -> None:
-    """They equal few ones, and live as long as they are referenced."""
+    """They equal ordinary records, and live as long as they are referenced."""
     o, x, y = (json.dumps({f"m{i:05}": f"{side} {i}" for i in range(2_500)}).encode() for side in "oxy")
     merged = llvs.merge_values(o, x, y)
     records, again = merged.records, llvs.merge_values(o, x, y).records
@@ -473,7 +473,7 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
     for place in (2_500, -2_501):
         with pytest.raises(IndexError):
             records[place]
-    # Copies are on their own: what the library holds goes with the original.
+    # Copies are independent: the library's data are released with the original.
     copies = [copy.copy(records), copy.deepcopy(records), pickle.loads(pickle.dumps(records))]
     del records
     gc.collect()
@@ -499,12 +499,12 @@ def test_records_with_parts_of_all_sizes() -> None:
 
 MEMORY = Path(__file__).parents[2] / "Benchmarks" / "merging_memory.py"
 KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
-#: One of each form of document.
+#: One of each kind of document.
 SAMPLE = [
     "text of other words", "list of digits", "list of objects", "set of words", "deep objects", "levels of two children", "auto conflicts",
 ]
-# What does not reach it on all machines: elements of a byte or two each, by a little; and lists of equal elements of which both sides
-# replaced almost all, each otherwise, since each of these is a conflict that is told with its path.
+# Exceptions. Elements of a byte or two exceed the limit slightly. So do lists of equal elements of which both sides replaced almost all,
+# differently: each of these is a conflict, recorded with its path.
 ALLOWED = dict.fromkeys(["list of digits", "list of one key", "levels of two children"], 6.6)
 ALLOWED |= {"list of other numbers": 7.0, "deep lists": 7.6}
 
@@ -512,7 +512,7 @@ ALLOWED |= {"list of other numbers": 7.0, "deep lists": 7.6}
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told by Linux's /proc")
 @pytest.mark.parametrize("kind", sample(SAMPLE, KINDS))
 def test_a_merge_takes_at_most_six_times_its_inputs(kind: str) -> None:
-    """Memory, at once: 200 parts replaced, removed and moved on each side; and sides with nothing in common, or with conflicts
+    """The peak of memory: 200 parts replaced, removed and moved on each side; and sides with nothing in common, or with conflicts
     everywhere."""
     told = subprocess.run([sys.executable, str(MEMORY), kind], capture_output=True, check=True, text=True).stdout
     assert float(told) <= ALLOWED.get(kind, 6.0), told

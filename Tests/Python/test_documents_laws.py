@@ -30,7 +30,7 @@ def value(merged: llvs.MergedValue) -> Any:
 
 
 def cases(seed: int, count: int, without: tuple[str, ...] = ()) -> Iterator[tuple[Any, Texts]]:
-    """Random rules that are valid and do not name what is left out, and three texts."""
+    """Random valid rules without the given words, and three texts."""
     number = 0
     while count:
         number += 1
@@ -84,7 +84,7 @@ def test_l2c_same_of_counters() -> None:
 
 
 def test_l3_total() -> None:
-    """Every input gives a result, which is one of the sides or JSON without a name twice."""
+    """Every input gives a result: one of the sides, or JSON in which no name occurs twice."""
     chance = random.Random(4)
     for rules, texts in cases(4, sample(200, 800), without=("text",)):
         for at in range(3):
@@ -100,7 +100,7 @@ def test_l3_total() -> None:
 
 
 def test_l4_pure_on_many_threads() -> None:
-    """The same on one thread and on four; vectors hold it for fresh processes and all bindings."""
+    """The result is the same on one thread and on four. The vectors test fresh processes and all bindings."""
     given = list(cases(5, sample(75, 300)))
 
     def work(case: tuple[Any, Texts]) -> tuple[Optional[bytes], str]:
@@ -122,7 +122,7 @@ def leaves(node: Optional[j.Node]) -> set[bytes]:
 
 
 def test_l5_no_invention() -> None:
-    """Each leaf is in the base or on a side: but of texts and counters, and what rules say that is absent."""
+    """Each leaf occurs in the base or on a side, except in texts and counters, and for absent values of rules."""
     for rules, texts in cases(6, sample(200, 800), without=("text", "counter", "absent", "schema")):
         result = mergeable(merge(*texts, rules).data)
         assert leaves(result) <= set().union(*(leaves(mergeable(text)) for text in texts)), (rules, texts)
@@ -159,7 +159,7 @@ def scalars(node: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]
 
 
 def test_l7_no_silent_loss() -> None:
-    """Each change of a side is in the result, or there is a record for its place or one above it."""
+    """Each change of a side is in the result, or a record has its place or one above it."""
     chance = random.Random(8)
 
     def tree(depth: int) -> Any:
@@ -213,7 +213,7 @@ def test_l8_role_swap() -> None:
 
 
 def test_l9_lists_of_keyed_elements() -> None:
-    """The keys are those that survive, each once; what one side put in together stays together."""
+    """The result has the surviving keys, each once. Elements that one side inserted together stay together."""
     chance = random.Random(10)
     for _ in range(sample(200, 800)):
         base = [{"id": number, "v": 0} for number in range(chance.randrange(9))]
@@ -245,7 +245,8 @@ def test_l9_lists_of_keyed_elements() -> None:
 
 
 def test_l13_revert() -> None:
-    """At the version itself a revert gives its predecessor; reverting the revert brings it back, and edits of other members stay."""
+    """At the version itself a revert restores its predecessor. Reverting the revert restores the version, and edits of other members
+    stay."""
     chance = random.Random(11)
     for rules, (_, v, p) in cases(11, sample(75, 300)):
         assert merge(v, v, p, rules).data == p or '"absent"' in dumps(rules)
@@ -307,7 +308,7 @@ def test_l15_fixpoint() -> None:
 
 
 def test_l17_locality() -> None:
-    """The same lines before and after, set off by lines that are there once, do not change the result between them."""
+    """Equal lines before and after, separated by unique lines, do not change the result between them."""
     chance = random.Random(14)
     for _ in range(sample(200, 800)):
         words = ["a", "b", " ", "c", ".", "\n"]
@@ -315,7 +316,7 @@ def test_l17_locality() -> None:
         x, y = (Generator(chance).edited(o, chance.randrange(4)) for _ in "xy")
         if any(not isinstance(text, str) or "\r" in text for text in (x, y)):
             continue
-        # Whole lines: the last line's end is merged by itself.
+        # Whole lines, since the end of the last line is merged separately.
         texts = [text if not text or text.endswith("\n") else text + "\n" for text in (o, x, y)]
         alone = (merge(*(text.encode() for text in texts), "text").data or b"").decode()
         parts = [f"{before}\n#\n{text}@\n{behind}".encode() for text in texts]
@@ -323,7 +324,7 @@ def test_l17_locality() -> None:
 
 
 def test_not_laws() -> None:
-    """Counterexamples, so that nobody builds on them: merging is not associative, does not absorb, and knows a newer side."""
+    """Counterexamples, so that no code relies on them: merging is not associative, does not absorb, and depends on which side is newer."""
     o = data(["-"])
     a, b, c = (data(["-", name]) for name in "abc")
     ab_c = merge(o, merge(o, a, b).data, c)

@@ -112,7 +112,7 @@ class ShortLists:
         return out
 
     def inner(self, element: Any) -> Any:
-        """An edit of what is in an element."""
+        """Edits the contents of an element."""
         if isinstance(element, list):
             return self.edit(element)
         if isinstance(element, dict) and element:
@@ -140,7 +140,7 @@ class ShortLists:
         return [base, self.side(base, alike), self.side(base, alike)]
 
     def wrapped(self, lists: list[Any]) -> list[Any]:
-        """The same within something."""
+        """Wraps the lists into other containers."""
         rng = self.rng
         kind = rng.randrange(9)
         if kind == 0:
@@ -222,7 +222,7 @@ def test_random_long_lists(seed: int) -> None:
         lists = LongLists(rng)
         base = [lists.element() for _ in range(rng.choice([8, 20, 60, 60, 160]))]
         if rng.randrange(3) == 0:
-            # Two equal elements in what all sides have.
+            # Two equal elements in the base.
             base[rng.randrange(len(base))] = base[rng.randrange(len(base))]
         texts = [json.dumps(value, separators=(",", ":")).encode() for value in (base, lists.edited(base), lists.edited(base))]
         compare(rng.choice(["auto", "auto", "auto", "list", {"/*": "counter"}]), *texts, saving=rng.randrange(8) == 0)

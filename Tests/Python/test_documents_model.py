@@ -88,7 +88,7 @@ def test_vectors(o: Optional[str], x: str, y: str, rules: Any, expected: str, re
 
 
 def test_vectors_are_those_of_the_model() -> None:
-    """Tests/Vectors/documents cannot drift from what the model gives."""
+    """Tests/Vectors/documents has exactly the model's results."""
     folder = Path(__file__).resolve().parents[1] / "Vectors" / "documents"
     for name in ("generate.py", "histories.py", "model_edits.py"):
         assert subprocess.run([sys.executable, str(folder / name), "--check"], check=False).returncode == 0
@@ -142,7 +142,7 @@ def test_absence_of_counters(o: str, x: str, y: str) -> None:
     elif base is None or (newer, older) in ((None, None),):
         assert result == (newer if older is None else older)
     else:
-        # A counter that one side removed begins again: with what the other side has added since.
+        # A counter that one side removed starts again, with the later additions of the other side.
         left = newer if older is None else older
         assert result == (None if left == base else left + 5 - base)
 
@@ -227,7 +227,7 @@ def test_rules_for_paths() -> None:
 
 
 def brute_increasing(positions: list[int]) -> list[int]:
-    """By the definition: of all longest ones that which takes the first feasible element, again and again."""
+    """By the definition: of all longest ones, the one that selects the first possible element at each step."""
     best: tuple[int, ...] = ()
     for size in range(len(positions), 0, -1):
         found = [
@@ -352,7 +352,7 @@ def test_disjoint_edits() -> None:
 
 
 def test_roles() -> None:
-    """L8: exchanging the sides changes which elements of a list are there only where a record says so."""
+    """L8: exchanging the sides changes which elements of a list the result has only if a record says so."""
     chance = random.Random(13)
     for _ in range(sample(400, 4000)):
         items = chance.sample(range(8), 6)
@@ -376,7 +376,7 @@ def test_not_laws() -> None:
 
 
 def test_text_keeps_what_does_not_touch() -> None:
-    """Insertions of new words by both sides are both there, or the line is told; what neither removed stays."""
+    """New words that both sides inserted are both in the result, or the line is recorded. Words that neither removed stay."""
     chance = random.Random(14)
     for _ in range(sample(300, 3000)):
         base = [chance.choice(["one", "two", "three", "four"]) for _ in range(chance.randrange(8))]
@@ -400,7 +400,7 @@ def test_caps() -> None:
 
 
 def test_splice() -> None:
-    """L14: an app that knows fewer members keeps the others; what it removed is gone."""
+    """L14: an app that knows fewer members keeps the others; members that it removed are gone."""
     read = b'{"name":"Ann","later":{"x":1.50},"phones":[{"id":1,"n":"1","new":true},{"id":2,"n":"2"}],"pos":{"lat":1,"alt":5}}'
     decoded = b'{"name":"Ann","phones":[{"id":1,"n":"1"},{"id":2,"n":"2"}],"pos":{"lat":1},"tags":[]}'
     new = b'{"name":"Anne","phones":[{"id":1,"n":"11"}],"pos":{"lat":2},"tags":[]}'

@@ -66,7 +66,7 @@ BAD_INPUT = {
 
 
 def holds(test: str) -> bool:
-    """Returns whether there is such a test."""
+    """Whether there is such a test."""
     file, name = test.split("::")
     path = HERE / file
     if not path.exists():
@@ -89,7 +89,7 @@ def test_no_law_is_left_out() -> None:
 
 
 def test_vectors_and_histories_are_run_by_all() -> None:
-    """By Swift, C and Python: those of values, and those of several versions."""
+    """Swift, C and Python run the vectors of values and those of several versions."""
     for test in (
         "../LLVSTests/Documents/DocumentVectorTests.swift::vectors",
         "../LLVSTests/Documents/DocumentHistoryTests.swift::histories",

@@ -77,7 +77,7 @@ def test_choose(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("rule,where", [({"unit": "char"}, "unit"), ({"overlap": "both"}, "overlap"), ({"overlap": "pick"}, "overlap")])
 def test_options_that_are_gone(rule: dict[str, str], where: str) -> None:
-    """They are refused as unknown ones are (10)."""
+    """They are refused like unknown options (10)."""
     with pytest.raises(r.InvalidSchema) as caught:
         r.parse_schema(json.dumps({"merge": 1, "ids": {"a": {"/x": {"as": "text", **rule}}}}).encode())
     assert caught.value.where == f"/ids/a/~1x/{where}"
@@ -106,7 +106,7 @@ def distance(one: str, other: str) -> int:
 
 
 def test_alignment() -> None:
-    """Only equal tokens are kept, in their order. If nothing is unique, the script is a shortest one. Nothing can slide further."""
+    """Only equal tokens are kept, in their order. If no token is unique, the script is a shortest one. No hunk can slide further."""
     chance = random.Random(5)
     for _ in range(sample(500, 5000)):
         letters = chance.choice(["ab", "abc", "abcdef"])
@@ -137,7 +137,7 @@ def test_limits() -> None:
 
 
 def test_units_of_pairing() -> None:
-    """A hunk that would take more units than are left, or more than 2^22, stays unpaired and takes none."""
+    """A hunk that needs more units than remain, or more than 2^22, stays unpaired and uses none."""
     base, side = ["a b\n", "c\n"], ["a\n"]
     budget = a.Budget()
     assert t.pair_hunk(base, side, set(), budget) == [(0, 0)] and budget.steps == 1 * (3 + 2) + 2 * (1 + 1)
@@ -149,7 +149,8 @@ def test_units_of_pairing() -> None:
 
 
 def brute_pairs(base: list[str], side: list[str]) -> list[tuple[int, int]]:
-    """By the definition: of the assignments of the largest weight that which pairs as soon as it can, else leaves O's line out."""
+    """By the definition: of the assignments of the largest weight, the one that pairs as early as possible, otherwise leaves O's line
+    unpaired."""
 
     def weight(i: int, at: int) -> int:
         one, other = k.words(base[i]), k.words(side[at])
@@ -272,7 +273,7 @@ def test_roles() -> None:
         if not one.conflicts and not one.picked_style:
             # (5 c: within a line, the order of two insertions depends on roles.)
             assert anyhow(one.text) == anyhow(other.text), (o, x, y)
-        # `pick: older` is the other role where a side is picked, and nothing else.
+        # `pick: older` exchanges the roles if a side is picked, and has no other effect.
         assert one.picked_style or told_of(merge_clean(o, x, y, newer_wins=False)) == told_of(one)
     assert with_records > sample(50, 2000)
 
@@ -283,7 +284,8 @@ def test_line_ends_before_or_after() -> None:
         plain = [k.convert(text, "\n") for text in (o, x, y)]
         first = merge_clean(*plain)
         for end in ("\r\n", "\r"):
-            # (Texts of which none has a line end are of no style: what comes out has "\n".)
+            # (If no text has a line end, the result uses "
+            # ".)
             if not any(k.style(text) for text in plain):
                 continue
             second = merge_clean(*(k.convert(text, end) for text in plain))
@@ -296,7 +298,7 @@ def test_line_ends_before_or_after() -> None:
 
 
 def test_records_are_of_whole_lines_and_say_where() -> None:
-    """The result of a record stands where the record says; parts are of whole lines of their texts; sides can be chosen."""
+    """The result of a record is at the recorded place, parts consist of whole lines of their texts, and sides can be chosen."""
     chosen = 0
     for o, x, y in texts(400_000, 400, 15_000):
         found = merge_clean(o, x, y)
@@ -340,9 +342,9 @@ def unique_words(text: str) -> Counter[str]:
 
 
 def test_what_was_added_or_removed_is_there_or_told() -> None:
-    """A word that only one text has, because a side wrote it, is in m or in a record. A word that a side removed is gone, or told.
+    """A word that a side wrote, and that only one text has, is in m or in a record. A word that a side removed is gone or recorded.
 
-    A line that was rewritten beyond likeness beside one that both wrote is what the specification allows to be lost (9).
+    The specification permits one loss: a line that was rewritten beyond recognition beside one that both wrote (9).
     """
     lost, looked_at = 0, 0
     for o, x, y in texts(500_000, 500, 20_000):
@@ -382,7 +384,7 @@ def run_merge(command: Callable[[list[str]], list[str]], o: str, x: str, y: str,
 
 
 def lined(seed: int, repeated: bool) -> Texts:
-    """Texts of lines, with equal ones or without; what a side writes is its own, or what the other one wrote too."""
+    """Texts of lines, with or without equal lines. A side inserts lines of its own, or lines that the other side inserts, too."""
     chance = random.Random(seed)
     kinds = chance.choice([3, 6, 12])
     base = [f"line {chance.randrange(kinds) if repeated else number}" for number in range(chance.randrange(4, 16))]
@@ -417,7 +419,7 @@ PROGRAMS: dict[str, Callable[[list[str]], list[str]]] = {
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("repeated", [False, True])
 def test_clean_merges_of_others(program: str, repeated: bool, tmp_path: Path) -> None:
-    """Merges that git merge-file or diff3 have no conflict in come out as from these, but for alignments of repeated lines."""
+    """If git merge-file or diff3 merge without a conflict, the result is the same, except for other alignments of repeated lines."""
     if not has_program(program):
         pytest.skip(f"{program} is not installed")
     clean = differ = 0
@@ -476,7 +478,7 @@ def names(items: list[Any]) -> Counter[str]:
 
 
 def test_lists() -> None:
-    """Identities; no element that nobody wrote; what is told, and the elements without records, do not depend on roles."""
+    """Identities; no element is invented; records, and the elements without records, do not depend on roles."""
     for seed in drawn(range(600), range(25_000)):
         o, x, y = lists(seed)
         for three, expected in (((o, o, y), y), ((o, x, o), x), ((o, x, x), x)):
@@ -510,7 +512,7 @@ def p_keys(items: list[Any]) -> list[Any]:
 
 
 def test_what_was_added_to_lists_is_there_or_told() -> None:
-    """A value that one side alone has is in m or in a record; one that a side removed and that was there once is gone or told."""
+    """A value that only one side has is in m or in a record. A value that a side removed, and that occurred once, is gone or recorded."""
     for seed in drawn(range(100_000, 100_600), range(100_000, 125_000)):
         o, x, y = lists(seed)
         found = merged(o, x, y)

@@ -46,7 +46,7 @@ WAYS = ["in the block", "at a version"]
 
 
 def edited_beside(app: llvs.Coordinator, way: str, meanwhile: Callable[[], None], edit: Callable[[Note], None]) -> None:
-    """Edits what was there before something else happened."""
+    """Edits the note as it was before another change was made."""
     notes, read = app.collection(Note), app.current_version.id
     if way == "at a version":
         meanwhile()
@@ -111,7 +111,7 @@ def test_an_edit_goes_on_the_current_version_if_its_object_stayed(app: llvs.Coor
 
 
 def test_the_same_edits_come_to_the_same_however_they_meet() -> None:
-    """In the block of an edit, at the version of a form, and in a merge; on both devices."""
+    """The same edits have the same result in the block of an edit, at the version of a form, and in a merge; on both devices."""
     found = []
     for way in [*WAYS, "a merge"]:
         place = "memory:meets " + way
@@ -149,7 +149,7 @@ def test_two_windows_of_one_process(app: llvs.Coordinator) -> None:
         assert notes["1"].a == "second"
     assert notes["1"].a == "first"
     assert kinds(notes) == [(("a",), "pick")]
-    # An undo takes back what that edit changed in what it read, so the edit that lost is there; and then that one is undone.
+    # An undo reverts the changes of the edit against the version that it read. The losing edit then prevails; the second undo reverts that.
     app.undo()
     assert notes["1"].a == "second"
     app.undo()
@@ -157,7 +157,7 @@ def test_two_windows_of_one_process(app: llvs.Coordinator) -> None:
 
 
 def test_what_is_no_ancestor_brings_nothing_else(app: llvs.Coordinator) -> None:
-    """A form that was filled in from another line of versions: what it changed is put into what is here."""
+    """A form was filled on another line of versions. Its changes are applied to the present values."""
     notes, base = app.collection(Note), app.current_version.id
     notes["2"] = Note("on this line")
     change(app, b="here")
@@ -188,7 +188,7 @@ def test_saves_that_merge(app: llvs.Coordinator) -> None:
     app.save(update={"raw": b"1"})
     first = app.save(update={"raw": b"2"}, expected=read, merges=True)
     assert first is not None and app["raw"] == b"2"
-    # The value was not there at the version that was expected, and is by now.
+    # The value was absent at the expected version, and exists now.
     assert list(first.predecessors) == [read] and len(predecessors(app)) == 2
     second = app.save(update={"else": b"3"}, expected=read, merges=True)
     assert second is not None and second.id == app.current_version.id

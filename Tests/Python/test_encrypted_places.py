@@ -21,7 +21,7 @@ LARGE = b"SECRETLARGE" + bytes(range(256)) * 8_192
 
 
 class Made:
-    """A folder that was encrypted once, since that takes ten seconds; each test gets a copy."""
+    """An encrypted folder. Encrypting takes ten seconds, so it is made once, and each test gets a copy."""
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
@@ -98,7 +98,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
 
 
 def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """A reader who knows a value cannot check whether it is there: the name of a large one is a digest with a key."""
+    """A reader who knows a value cannot find out whether the place has it: the name of a large value is a keyed digest."""
     told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
     clear, store = tmp_path / "clear", new_store()
     with llvs.Exchange(store, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
@@ -117,7 +117,7 @@ def test_a_syncer_says_that_the_passphrase_is_wrong(folder: Path, tmp_path: Path
             eventually(lambda: syncer.status.reason == llvs.SyncReason.PASSPHRASE)
             status = syncer.status
             (place,) = status.places
-            # None is due: neither for the place nor by the poll.
+            # No round is due, neither for the place nor for the poll.
             assert status.next_round is None
             assert (status.state, status.reason, place.reason) == (llvs.SyncState.PAUSED,) + (llvs.SyncReason.PASSPHRASE,) * 2
             assert place.failures == 1 and place.retry_at is None and isinstance(place.error, llvs.EncryptionError)
@@ -193,7 +193,7 @@ def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) 
 
 
 def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """The old one opens nothing any more, the exchange continues, and other devices are told."""
+    """The old passphrase opens nothing, the exchange continues, and other devices get an error."""
 
     def opened(**options: str) -> int:
         with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), **options)) as way:
@@ -223,11 +223,11 @@ def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], ll
 
 
 def test_a_passphrase_that_leaked(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """An attacker with a copy of its file can read what was written until then, and nothing later."""
+    """An attacker with a copy of the passphrase file can read everything written before, and nothing written later."""
     keys, mine, theirs = folder / "pack1/keys", new_store(), new_store()
     (kept,) = keys.glob("pass-*")
     copy = kept.read_bytes()
-    # By a device that does not know the old one.
+    # The new passphrase is set by a device that does not know the old one.
     with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
         way.retrieve()
         before = {one.recipient for one in way.members()}
@@ -255,7 +255,7 @@ def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[
         before = files(folder)
         assert way.rekey() == 1, "a pack that is deleted in a day"
         assert not way.retrieve().problems and not way.send().problems
-    # What others can still read after the old files are deleted, as they will be.
+    # The old files are deleted, as they will be later. Then others can read the following.
     for name in before:
         if "/log/" in name or "/base/" in name or "/blob/" in name:
             (folder / name).unlink()
@@ -270,7 +270,7 @@ def test_rekeying(made: Made, folder: Path, tmp_path: Path, new_store: Callable[
 
 
 def test_keys_that_compete_are_joined(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
-    """Two devices take a member out at once, each another one, before either sees the other's keys."""
+    """Two devices concurrently remove different members, before either has seen the other's keys."""
     there = Path(shutil.copytree(folder, tmp_path / "there"))
     for place, gone, by in ((folder, made.device, made.recovery), (there, made.recovery, made.device)):
         with llvs.Exchange(new_store(), llvs.Remote(place.as_uri(), identity=by.secret)) as way:

@@ -68,6 +68,6 @@ def test_the_library_opens_it(tmp_path: Path, new_store: Callable[[], llvs.Store
         last = store.at(FROZEN["versions"][-1])
         assert {id: last[id].hex() for id in FROZEN["values"]} == FROZEN["values"]
         assert last[FROZEN["large"]["id"]] == LARGE
-        # It continues from there.
+        # A new version can be sent.
         made = store.make_version(FROZEN["versions"][-1], insert={"more": b"1"})
         assert [version for version in way.send().sent] == [made.id]

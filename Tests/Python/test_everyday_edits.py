@@ -62,7 +62,7 @@ def text(lines: list[list[str]], end: str) -> str:
 
 
 def test_notes() -> None:
-    """Never a word that no side wrote. Every edit is in the result, or there is a record."""
+    """No word is invented. Every edit is in the result, or there is a record."""
     told = 0
     for seed in drawn(*SEEDS):
         chance = random.Random(seed)
@@ -84,9 +84,9 @@ def test_notes() -> None:
 
 @pytest.mark.parametrize("kind", ("flags", "numbers"))
 def test_arrays(kind: str) -> None:
-    """One or two elements changed on each side: each change is at its place; if both changed one element, there is a record.
+    """One or two elements are changed on each side. Each change is at its place; if both changed one element, there is a record.
 
-    Some elements are equal. (A list without equal elements is merged by its elements, whatever their places.)
+    Some elements are equal. (Lists without equal elements are merged by element, wherever it is.)
     """
     for seed in drawn(*SEEDS):
         chance = random.Random(seed)

@@ -74,7 +74,7 @@ def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Calla
     exchanges[1].retrieve()
 
     def answers(store: llvs.Store, x: llvs.Version, last: llvs.Version) -> Iterator[llvs.Version]:
-        """The same answer again and again, under different metadata."""
+        """The same answer twice, under different metadata."""
         return (store.merge(x, last, llvs.Ours(), metadata={"try": again}) for again in "12")
 
     mine, theirs = answers(first, first.merge(one, two, llvs.Theirs()), three), answers(
@@ -173,14 +173,14 @@ def test_verify_finds_a_changed_file_and_send_mends_it(tmp_path: Path, memory: l
     for where in (folder.as_uri(), place):
         with llvs.Exchange(memory, where) as mine:
             assert mine.send().sent == (version.id,)
-            # As long as before, JSON, and base64.
+            # Of the same length, and still JSON and base64.
             if where is place:
                 place.changes[version.id] = place.changes[version.id].replace(b"c29t", b"d29t")
             else:
                 file = folder / "changes" / version.id
                 file.write_bytes(file.read_bytes().replace(b"c29t", b"d29t"))
             assert mine.retrieve().problems == ()
-            # In a folder a send would find it, too.
+            # In a folder a send would find the change, too.
             assert where is not place or mine.send().versions == ()
             found = mine.verify()
             assert found.versions == ()
@@ -207,7 +207,7 @@ def test_verify_finds_a_forged_version_whose_predecessor_is_unknown(tmp_path: Pa
         forged = Version(version.id, (str(uuid.uuid4()).upper(),), version.timestamp - 978307200, {b"x": Set(b"evil")})
         (folder / "versions" / version.id).write_bytes(version_file(forged))
         (folder / "changes" / version.id).write_bytes(changes_file(forged))
-        # It does not wait for the predecessor: the genuine one is here, with all that it needs.
+        # The forged file does not wait for the predecessor, since the genuine version is in the store with all of its predecessors.
         assert [(problem.name, problem.code) for problem in mine.verify().problems] == [(version.id, llvs.ErrorCode.CONTENT_MISMATCH)]
         assert mine.send().sent == (version.id,) and (folder / "versions" / version.id).read_bytes() == genuine
         assert mine.verify() == llvs.ExchangeResult((), (), ()) and memory.at(version)["x"] == b"1"
@@ -284,7 +284,7 @@ def bad_version(**parts: Any) -> str:
     return json.dumps({"version": {key: value for key, value in content["version"].items() if value is not None}})
 
 
-# They are refused before any storage is asked.
+# These are refused before the storage is called.
 @pytest.mark.parametrize("place", sample(["memory"], STORAGES), indirect=True)
 @pytest.mark.parametrize(
     ("file", "content", "codes"),
@@ -336,7 +336,7 @@ def test_one_bad_file_costs_only_what_depends_on_it(
         made = store.make_version("beside", insert={"still": b"usable"})
         assert made.id in exchange.send().versions
         assert dict(store.at(made).items()) == {"a": b"1", "c": b"4", "still": b"usable"}
-        # Once the file is good the rest follows by itself.
+        # Once the file is valid, the others follow.
         (folder / "versions" / "bad").write_bytes(version_file(BAD))
         (folder / "changes" / "bad").write_bytes(changes_file(BAD))
         assert {"bad", "after"} <= set(exchange.retrieve().versions)
@@ -415,7 +415,7 @@ def test_observing_a_folder(tmp_path: Path, new_store: Callable[[], llvs.Store])
         mine.observe(later.set)  # left to the exchange's end
         other.make_version(other.most_recent_head, insert={"b": b"1"})
         theirs.send()
-        # The one that is there hears of it, the one that was closed does not.
+        # The open observer is called, the closed one is not.
         assert later.wait(GUARD) and not heard.is_set()
 
 
@@ -428,7 +428,7 @@ def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Calla
         with mine.observe(heard.release), theirs.observe(heard_by_other.set):
             one.make_version(insert={"a": b"1"})
             mine.send()
-            # The same file is news to the other one.
+            # The same file is new for the other one.
             assert heard_by_other.wait(GUARD) and not heard.acquire(blocking=False)
             other.make_version(insert={"b": b"1"})
             theirs.send()
@@ -455,7 +455,7 @@ def test_a_transport_that_tells(memory: llvs.Store) -> None:
 
 
 class Failing(DictTransport):
-    """Fails where it is told to."""
+    """Raises an error in a given method."""
 
     def __init__(self, method: str, problem: BaseException) -> None:
         super().__init__()
@@ -484,7 +484,7 @@ class Failing(DictTransport):
 
 
 class Stop(BaseException):
-    """Not an Exception."""
+    """An exception that is not an Exception."""
 
 
 @pytest.mark.parametrize("method", ["list", "fetch_versions", "fetch_changes", "send"])

@@ -105,7 +105,7 @@ def test_random_stores(tmp_path: Path, seed: int) -> None:
 
 
 def test_torn_tails(tmp_path: Path, made: Path) -> None:
-    """A segment cut anywhere: what was whole before the cut is there for both, the rest is not, and nothing is an error."""
+    """A segment cut at any byte: both readers find the records that are complete, and none of the others, without an error."""
     dice = random.Random(7)
     for number in range(sample(3, 8)):
         directory = tmp_path / str(number)
@@ -181,7 +181,7 @@ def author(directory: Path, records: list[bytes], kind: Optional[int] = None) ->
 def record(
     id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]], size: Optional[int] = None, metadata: bytes = b"\0"
 ) -> bytes:
-    """A record of inserts, as the page says."""
+    """A record of inserts, as the document defines it."""
 
     def version_id(id: str) -> bytes:
         return b"\0" + bytes.fromhex(id.replace("-", "")) if id == reader.EMPTY_ROOT else bytes([len(id)]) + id.encode()
@@ -220,7 +220,7 @@ CRITICAL: list[Callable[[bytes], bytes]] = [
 @pytest.mark.parametrize("kind", (None, 128, 255))
 @pytest.mark.parametrize("number", range(len(IGNORED)))
 def test_what_can_be_ignored(tmp_path: Path, kind: Optional[int], number: int) -> None:
-    """Stores written by hand, with flags, extensions and frames that nobody knows."""
+    """Hand-written stores with unknown flags, extensions and frames."""
     llvs.Store(tmp_path / "store").close()
     records = [
         record("a", [], [(b"k", b"1")]),
@@ -263,7 +263,7 @@ def test_a_critical_frame(tmp_path: Path) -> None:
 
 
 def test_records_that_contradict_themselves(tmp_path: Path) -> None:
-    """Both accept what the page accepts, and report it."""
+    """Both readers accept what the document permits, and report it."""
     llvs.Store(tmp_path / "store").close()
     root = reader.EMPTY_ROOT
     author(

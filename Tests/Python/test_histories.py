@@ -60,7 +60,7 @@ def drawn(data: st.DataObject) -> Choose:
 
 
 class Replica:
-    """A store, what it must know, and a recorder of the exact versions that it makes."""
+    """A store, the versions that it must know, and a recorder of the exact versions that it makes."""
 
     def __init__(self, number: int, kind: str, directory: Path) -> None:
         self.number = number
@@ -112,7 +112,7 @@ class Replicas(RuleBasedStateMachine):
         return choose(sorted(replica.known, key=self.model.key), what)
 
     def adopt(self, replica: Replica, expected: Version) -> None:
-        """Takes the one version that a replica has just made into the model, and compares it with what it must be."""
+        """Adds the one version that a replica has just made to the model, and compares it with the expected one."""
         ((version, labels),) = replica.new_versions()
         assert version.id == expected.id or not expected.id
         assert version.predecessors == expected.predecessors
@@ -186,7 +186,8 @@ class Replicas(RuleBasedStateMachine):
         return made.id
 
     def criss_cross(self, choose: Choose, changes: list[dict[str, Optional[bytes]]], arbiter: str) -> None:
-        """All replicas have the same and change it apart, then each merges with what the others had: several bases for the next merge."""
+        """All replicas have equal states and change them independently. Then each merges with what the others had: the next merge has
+        several bases."""
         for replica in self.replicas:
             self.exchange_pair(replica, self.replicas[0], True)
         for replica in self.replicas[1:]:
@@ -268,7 +269,7 @@ class Replicas(RuleBasedStateMachine):
         result, new = self.model.merge_heads(replica.known, into, resolve_in_model if callback else arbiter, selected)
         found = replica.store.merge_heads(into, resolve_in_library if callback else ARBITERS[arbiter], heads)  # type: ignore[arg-type]
         assert (found.id if found else into) == result
-        # Heads of equal states are joined group by group, so that what is made need not be in the order in which it is sent.
+        # Heads of equal states are merged group by group, so that the versions may be made in another order than they are sent.
         made = {version.id: version for version, _ in replica.new_versions()}
         assert made == {version.id: version for version in new}
         replica.known.update(version.id for version in new)
@@ -468,7 +469,7 @@ class Replicas(RuleBasedStateMachine):
             known = {version.id for version in replica.store.history()}
             assert before <= known, "versions were lost"
             for head in everywhere[0]:
-                # Nobody makes a version any more: all are to be at the newest.
+                # No replica makes a version now: all must be at the newest.
                 found = replica.store.merge_heads(head, ARBITERS["most_recent_change"], "all")
                 assert (found.id if found else head) == everywhere[0][0]
             assert {version.id for version in replica.store.history()} == known

@@ -62,7 +62,7 @@ class Recording(llvs.DictStorage):
 
 
 def test_records_are_the_truth() -> None:
-    """Records alone make the store again, from any order and said twice; caches are only caches."""
+    """A store can be rebuilt from its records only, in any order and with duplicates. Caches are only caches."""
     storage = Recording()
     with llvs.Store(storage=storage) as store:
         version = store.make_version(insert={"a": b"1"})
@@ -152,7 +152,7 @@ def test_long_records_may_be_reported_by_their_beginning() -> None:
 
 
 class Stop(BaseException):
-    """Not an Exception."""
+    """An exception that is not an Exception."""
 
 
 @pytest.mark.parametrize("problem", [ValueError("mine"), Stop(), OSError(28, "full"), llvs.errors.make(-25, "no space here")], ids=repr)
@@ -176,7 +176,8 @@ def test_what_a_storage_raises_is_raised(method: str, problem: BaseException) ->
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_an_append_of_which_nobody_knows_what_became(kept: bool) -> None:
-    """The storage says so; made again under its id, the version is the same one, whether the first is there or not."""
+    """The storage reports an unknown outcome. A version that is made again under its id is the same version, whether the first was stored
+    or not."""
 
     class Unsure(llvs.DictStorage):
         unsure = False
@@ -265,7 +266,7 @@ def test_calls_come_one_at_a_time() -> None:
 
 @pytest.mark.parametrize("name", ["append", "scan", "read", "sync"])
 def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
-    """It runs with the store's locks held, and would wait for itself."""
+    """The callback is called with the store's locks held, and would wait for itself."""
     open_stores: list[Any] = []
     refused: list[str] = []
 
@@ -278,7 +279,7 @@ def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
                     call()
                 except llvs.BusyError as error:
                     refused.append(str(error))
-            # Another store is nobody's business.
+            # Another store can be used.
             with llvs.Store(storage="memory") as other:
                 other.make_version()
         return getattr(llvs.DictStorage, name)(self, *arguments)

@@ -199,7 +199,7 @@ def test_an_index_is_what_a_scan_finds(seed: int) -> None:
 
 @pytest.mark.parametrize("text", sample(DEFINITIONS[:4:3], DEFINITIONS[:4]))
 def test_many_values_are_shared_among_threads(memory: llvs.Store, text: str) -> None:
-    """As many as several pieces of work have, in an index that is made at once."""
+    """Enough values for several units of work, in an index that is built in one call."""
     store = memory
     rng = random.Random(text)
     values = {f"v{i:04}": data(rng) for i in range(3_000)}
@@ -234,7 +234,7 @@ def test_what_is_declared_is_found_by_its_name(tmp_path: Path) -> None:
         by_name = notes.index("by-name")
         notes.save(insert={"c/2": b'{"name":"Bob","age":7}'})
         assert list(by_name.find()) == ["c/1", "c/2"]
-        # Declared later, it answers for what was before as well.
+        # An index that is declared later finds earlier versions, too.
         assert list(by_name.find(at=before)) == ["c/1"]
         middle = notes.current_version.id
         changed = {**SCHEMA, "indexes": {"by-name": {"prefix": "c/", "on": ["/age"]}}}
@@ -488,7 +488,8 @@ def test_values_that_are_deep_or_large_or_have_many_keys(memory: llvs.Store) -> 
 
 
 def test_values_whose_keys_take_more_room_than_they_may(memory: llvs.Store) -> None:
-    """They are in no index, and say why, also with a version that changes them; of a star alone any number of short keys is taken."""
+    """Such values are in no index; the reason is reported, also by a version that changes them. With only a star, any number of short keys
+    is accepted."""
     store = memory
     value = json.dumps({"a": [f"{n}" + "x" * 900 for n in range(10)], "b": [str(n) for n in range(1_000)]}).encode()
     first = store.make_version(insert={f"n/{n}": value for n in range(20)})
@@ -646,10 +647,10 @@ def test_a_later_handle_reads_what_changed_alone(tmp_path: Path) -> None:
         assert read(store.index(definition=text), versions[0]) == (1_000, 0)
         count, values = read(store.index(definition=text), versions[-1])
         assert count == 995 and 5 <= values <= 20
-        # The same index under another spelling, and another index.
+        # The same index in another spelling, and another index.
         assert read(store.index(definition='{"on":["/a"],"prefix":"v","text":"bytes"}'), versions[0]) == (1_000, 0)
         assert read(store.index(definition='{"prefix":"v","on":["/b"]}'), versions[-1]) == (5, 1_000)
-    # Nothing is written for a store that is read, nor for few values.
+    # Nothing is written for a store that is opened for reading, nor for few values.
     shutil.rmtree(path / "cache")
     with llvs.Store(path, read_only=True) as store:
         assert read(store.index(definition=text), versions[0]) == (1_000, 1_000)
@@ -753,7 +754,7 @@ def test_a_cache_of_another_store(tmp_path: Path) -> None:
     text = '{"prefix":"v","on":["/a"]}'
     for name in "one", "two":
         with llvs.Store(tmp_path / name) as store:
-            # The same id for another state.
+            # The same id with another state.
             store.make_version(insert={f"v{i}": b'{"a":"%s"}' % name.encode() for i in range(300)}, id="same")
             assert store.index(definition=text).find(name).count() == 300
     assert caches(tmp_path / "one")[0].name == caches(tmp_path / "two")[0].name
@@ -764,7 +765,7 @@ def test_a_cache_of_another_store(tmp_path: Path) -> None:
 
 
 def test_a_cursor_goes_on_in_another_process_and_after_saves(tmp_path: Path) -> None:
-    """At its version for ever, whatever came since; at another version from the same place."""
+    """A cursor always continues at its version, whatever was saved since; at another version it continues from the same place."""
     text = '{"prefix":"v","on":["/a"]}'
     with llvs.Store(tmp_path / "store") as store:
         version = store.make_version(insert={f"v{i}": b'{"a":%d}' % i for i in range(400)}).id

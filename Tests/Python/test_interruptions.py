@@ -130,7 +130,7 @@ def test_values_in_pieces(storage: str, kind: str, tmp_path: Path) -> None:
         """,
         tmp_path,
         step=5 if kind == "large" else 1,
-        # Each looks at other points than those before it.
+        # Each run tests other points than the runs before.
         start=["iterable", "file", "large"].index(kind) + 2 * (storage == "memory"),
     )
 

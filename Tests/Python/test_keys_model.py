@@ -185,7 +185,7 @@ def test_folding_is_by_scalar_and_once_is_enough(a: str, b: str) -> None:
 
 
 def test_folding_every_scalar_once_is_enough() -> None:
-    """The usual run takes those that the table names, those that they become, and some of the others."""
+    """The usual run tests the scalars in the table, their foldings, and some of the others."""
     named = read(VECTORS / "index-folding.txt")
     scalars = {*named, *(ord(char) for result in named.values() for char in result), *range(0x80, 0x110000, 101)}
     for scalar in sorted(sample(scalars, set(range(0x110000))) - set(range(0xD800, 0xE000))):

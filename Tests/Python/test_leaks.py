@@ -10,9 +10,9 @@ import textwrap
 
 import pytest
 
-# In a process of its own whose Python takes all its memory from malloc, which then can be asked how much is in use. What malloc keeps of
-# released memory for each thread and size counts as in use: it keeps none, so that noise is small, and what grows by a name in each
-# repetition is noticed.
+# Runs in a process whose Python allocates all memory with malloc, which can report how much is in use. Released memory that malloc caches
+# for a thread and size counts as in use; here it caches none. So the noise is small, and even a name that leaks in each repetition is
+# noticed.
 PROGRAM = textwrap.dedent("""
     import ctypes, gc, sys
     import llvs

@@ -451,7 +451,7 @@ def test_interrupting_a_long_call(tmp_path: Path) -> None:
 
 
 def test_interrupting_where_python_is_called_back(tmp_path: Path) -> None:
-    """A signal that comes while the library runs is served inside the next callback: its exception must not get lost there."""
+    """A signal that arrives while the library runs is handled inside the next callback. Its exception must not be lost there."""
     run(
         """
         import llvs, os, signal

@@ -35,7 +35,7 @@ def test_two_stores_of_one_listener():
                 eventually(lambda: version in notes)
                 met = listener.accept(GUARD)
                 assert met is not None and listener.links == (met,)
-                eventually(lambda: met.state.received == 2)  # that of the other store, too
+                eventually(lambda: met.state.received == 2)  # with that of the other store
 
 
 def test_a_pairing_that_is_offered_twice():
@@ -216,8 +216,8 @@ def test_what_is_not_known_there_is_refused_and_told():
                 assert peer.wait(GUARD)
             for refused, match in (
                 ({"invitation": code}, "does not know the invitation.*Ask for a new one"),
-                ({"pairing": llvs.make_pairing()}, "does not know this pairing.*pair the two anew"),
-                ({"compare": True}, "compares digits with nobody now"),
+                ({"pairing": llvs.make_pairing()}, "does not know this pairing.*pair the two again"),
+                ({"compare": True}, "does not compare digits now"),
             ):
                 with llvs.connect(other, listener.address, **refused) as peer, pytest.raises(llvs.EncryptionError, match=match):
                     peer.wait(GUARD)
@@ -248,7 +248,7 @@ def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
 
 
 def test_interrupts_end_waits():
-    """Ctrl-C is obeyed at once, and not when the wait is over."""
+    """Ctrl-C takes effect immediately, and not at the end of the wait."""
 
     def interrupted(wait):
         timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))

@@ -124,7 +124,7 @@ def test_preserving_and_removing(conflict: Any) -> None:
 
 
 class Stop(BaseException):
-    """Not an Exception."""
+    """An exception that is not an Exception."""
 
 
 @pytest.mark.parametrize(

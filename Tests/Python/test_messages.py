@@ -1,4 +1,4 @@
-"""Messages of errors, reports and the log: one line each, whatever names are in them; and what the log contains."""
+"""Messages of errors, reports and the log have one line each, whatever names they contain. And the contents of the log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from conftest import ROOT
 WILD = "a\0b\nWARNING forged\r\x1b[31m\x7f\x9b\u2028\u202e\u2066z"
 TAME = "a\\x00b\\nWARNING forged\\r\\x1B[31m\\x7F\\u{9B}\\u{2028}\\u{202E}\\u{2066}z"
 CONTROL = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-#: As the name of a file, which holds no NUL.
+#: The same as the name of a file, which cannot contain NUL.
 WILD_NAME = WILD.replace("\0", "\x01")
 TAME_NAME = TAME.replace("\\x00", "\\x01")
 
@@ -88,7 +88,7 @@ def test_damage(tmp_path: Path, log: list[str]) -> None:
 
 
 def test_problems_of_an_exchange(tmp_path: Path, log: list[str]) -> None:
-    """Of a store of another implementation: in a shared folder, names that are not those of versions are ignored."""
+    """A store of another implementation is imported, since a shared folder ignores names that are no version ids."""
     theirs = tmp_path / "theirs"
     shutil.copytree(ROOT / "Tests/Vectors/interchange/store", theirs)
     (theirs / "versions" / WILD_NAME).write_bytes(b"")
@@ -158,7 +158,7 @@ def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
         exchange.send()
         report = store.compact()
         assert report.made == 1
-        assert told(log, rf"^INFO Compacted .*: {report.folded} files put together into 1 \({report.bytes_written} bytes\), 0 deleted")
+        assert told(log, rf"^INFO Compacted .*: {report.folded} files compacted into 1 \({report.bytes_written} bytes\), 0 deleted")
     for segment in (path / "segments").glob("*.seg"):
         content = bytearray(segment.read_bytes())
         for at in range(200, len(content), 150):

@@ -94,7 +94,7 @@ ANYTHING = st.recursive(
     max_leaves=5,
 )
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-# Merging takes numbers of at most 400 digits; hypothesis makes longer ones now and then.
+# Merging accepts numbers of at most 400 digits; hypothesis sometimes makes longer ones.
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False).filter(
     lambda number: len(number.as_tuple().digits) <= 400 and abs(number.adjusted()) < 9000
 )
@@ -156,7 +156,7 @@ def test_numbers_of_one_value_are_one() -> None:
     assert read(b'{"moment":"2020-01-02T03:04:05Z"}', "all/1", None).moment == datetime(2020, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
 
 
-# bytes, the member that the error names, what else it says
+# bytes, the member that the error names, other words of the error
 UNREADABLE: list[tuple[bytes, str, str]] = [
     (b"", "", "no JSON"),
     (b"\xff", "", "UTF-8"),
@@ -197,7 +197,7 @@ UNREADABLE: list[tuple[bytes, str, str]] = [
 
 @pytest.mark.parametrize("data,member,why", UNREADABLE, ids=[f"{member}:{why}"[:40] for _, member, why in UNREADABLE])
 def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
-    """The error names the value, the member and what to do; nothing is lost, whatever the program tries."""
+    """The error names the value, the member and a remedy. Nothing is lost, whatever the program tries."""
     collection = notes.collection(All)
     notes.save(update={"all/good": b"{}", "all/it": data})
     for attempt in (
@@ -368,7 +368,7 @@ def test_literals_that_python_takes_for_one() -> None:
 
 @pytest.mark.parametrize("element_first", [True, False])
 def test_a_default_is_needed_wherever_the_class_is_no_element(element_first: bool) -> None:
-    """Those by which elements are told apart need none, in whatever order the members of the model stand."""
+    """Members that identify elements need no default, whatever the order of the model's members."""
     members: list[Any] = [("phones", list[Phone], field(default_factory=list)), ("main", Optional[Phone], None)]
     with pytest.raises(TypeError, match="Phone.id needs a default"):
         llvs.model("x/")(make_dataclass("Made", members if element_first else members[::-1]))
@@ -538,7 +538,7 @@ def test_what_cannot_be_a_model(hint: Any, why: str) -> None:
 
 
 def test_members_need_defaults() -> None:
-    """A merge can leave out what one side removed: the worst outcome would be a value that cannot be read after a clean merge."""
+    """A merge can omit a member that one side removed. Without defaults a clean merge could make an unreadable value."""
 
     @dataclass
     class Bare:

@@ -319,7 +319,7 @@ def test_a_rule_without_patterns_is_that_of_the_whole(notes: llvs.Coordinator, k
 
 @pytest.mark.parametrize("text", ["{", '{"merge":1,"ids":{"a":"sum"}}', "[]"])
 def test_rules_that_are_not_valid_are_told_and_put_right(notes: llvs.Coordinator, text: str) -> None:
-    """The newest valid ones before them count, and what the model has is added to these."""
+    """The newest valid rules before them count, and the model's are added to these."""
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"note/":"auto"}}'})
     notes.save(update={"__llvs_schema": text.encode()})
     with pytest.warns(llvs.SchemaWarning, match="the rules of the store are not valid at .*, so the newest valid ones count"):
@@ -391,7 +391,7 @@ def test_upgrades(notes: llvs.Coordinator) -> None:
         phones: list[str] = field(default_factory=list)
         weight: float = 0.0
 
-    # Of form 1 (with members that this program does not know), of 2, and of a form from the future.
+    # Form 1 (with members that this program does not know), form 2, and a future form.
     notes.save(insert={
         "contact/1": b'{"name":"Ann","phone":"1","weight":1.50,"more":{"z":2.0,"a":0.10000000000000000001}}',
         "contact/2": b'{"form":2,"name":"Bob","phones":["2"]}',

@@ -73,7 +73,7 @@ BASE = (
 SCHEMA = json.dumps(llvs.schema_of(Contact)).encode()
 RULES = r.parse_schema(SCHEMA).rules("contact/1")
 
-# Each edit is made to an object and, told apart from all this package does, to the JSON as a person would.
+# Each edit is made to an object, and, independently of this package, to the JSON as a user would make it.
 Edit = Callable[[Any, dict[str, Any], int], None]
 WORDS = ["She", "He", "sings", "hums", "in", "the", "choir", "band"]
 
@@ -145,7 +145,7 @@ def write_to(one: Any, tree: dict[str, Any], number: int) -> None:
 
 
 def relocate(one: Any, tree: dict[str, Any], number: int) -> None:
-    # (One that was forgotten before cannot be told from one that was changed: a save compares what was read with what is to be.)
+    # (A removed address cannot be edited: a save would compare the absent address with the new one, and the edit would be an insertion.)
     if one.address is not None:
         one.address.town = tree["address"]["town"] = f"Town{number}"
 
@@ -199,7 +199,7 @@ def test_random_edits_on_two_devices(old_edits: list[tuple[Edit, int]], new_edit
                 for change, number in edits:
                     change(one, tree, number)
             trees[coordinator.current_version.id] = json.dumps(tree).encode()
-            # Each by itself: what is saved is what a person would have made of the JSON.
+            # Each save alone has the JSON that a user would have made.
             assert meaning(coordinator["contact/1"]) == meaning(json.dumps(tree).encode())
 
         for device, model, edits in [(old, OldContact, old_edits), (new, Contact, new_edits)][:: 1 if old_first else -1]:
@@ -277,7 +277,7 @@ def test_assigning_keeps_what_the_app_does_not_know() -> None:
 
 
 def test_what_the_app_removes_is_gone() -> None:
-    """Also when it holds members that the app does not know."""
+    """The members are removed even if they contain members that the app does not know."""
     with llvs.Coordinator(storage="memory") as notes:
         notes.save(insert={"contact/1": BASE})
         with notes.collection(Contact).edit("1") as one:
@@ -288,7 +288,7 @@ def test_what_the_app_removes_is_gone() -> None:
 
 
 def test_two_devices_begin_apart() -> None:
-    """Counters that nobody has written begin with the default of the member, and rules that both wrote are one."""
+    """A counter before the first write begins with the default of the member, and equal rules of both are one."""
     one, other = devices()
     with one, other:
         for device, sold in ((one, 5), (other, 3)):
@@ -302,7 +302,8 @@ def test_two_devices_begin_apart() -> None:
 
 
 def test_what_was_merged_and_cannot_be_read() -> None:
-    """A merge without rules for it may leave what no app wrote; it is reported, both apps continue, and a save of the JSON repairs it."""
+    """A merge without suitable rules may make a value that no app wrote. It is reported, both apps continue, and a save of the JSON repairs
+    it."""
 
     @llvs.model("x/")
     @dataclass
@@ -425,7 +426,7 @@ def test_sides_of_conflicts_are_values_of_the_model() -> None:
 
 
 def test_members_that_are_left_to_the_app() -> None:
-    """Both devices call it, and get one value; without it the newer one wins. In both cases it is an open conflict."""
+    """Both devices call the merger, and get one value. Without it the newer value wins. In both cases the conflict is open."""
 
     @llvs.model("shelf/")
     @dataclass
@@ -457,7 +458,7 @@ def test_members_that_are_left_to_the_app() -> None:
 
 
 def test_undo_takes_back_members_and_keeps_what_others_did() -> None:
-    """By groups and with descriptions, also of transactions; not what the other device changed in the same value."""
+    """By groups and with descriptions, also of transactions. Changes of the other device in the same value stay."""
     place = f"memory:{next(NUMBERS)}"
     one = llvs.Coordinator(storage="memory", exchange=place, device="one")
     with one, llvs.Coordinator(storage="memory", exchange=place) as other:

@@ -53,7 +53,7 @@ def test_rules() -> None:
 
 
 def test_an_absent_that_is_the_default_stands() -> None:
-    """Also of types that pydantic alone can write, and of what is read as the default."""
+    """Also for types that only pydantic can write, and for values that are read as the default."""
 
     class Link(BaseModel):
         home: Annotated[HttpUrl, llvs.Absent("http://x.org/")] = HttpUrl("http://x.org/")
@@ -115,7 +115,7 @@ def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member:
 def test_what_others_could_not_read_is_not_saved(notes: llvs.Coordinator) -> None:
     people = notes.collection(Contact)
     ann = Contact()
-    ann.full_name = "much too long"  # pydantic does not look at assignments unless told to
+    ann.full_name = "much too long"  # pydantic does not check assignments by default
     with pytest.raises(TypeError, match="'/fullName' is refused by Contact"):
         people["1"] = ann
     with pytest.raises(TypeError, match="Contact is expected, not Phone"):

@@ -1,4 +1,4 @@
-"""Rules of models without effect, or in contradiction to a default, are refused; rules for elements take effect."""
+"""Rules of models that have no effect or contradict a default are refused; rules for elements take effect."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_removals_of_what_is_never_removed(hint: Any, default: Any, told: str) -
 
 @pytest.mark.parametrize("rule", [llvs.DeleteWins(), {"delete": "delete"}, {"as": "list", "delete": "delete"}])
 def test_removals_of_what_is_never_removed_by_pattern(rule: Any) -> None:
-    """As at the member itself; by the name that it has in the JSON, and in what a list or a dict holds."""
+    """Refused as at the member itself: by the member's name in the JSON, and inside lists and dicts."""
 
     @dataclass
     class Contact:
@@ -182,7 +182,7 @@ def test_of_pydantic() -> None:
 
 @pytest.mark.parametrize("hint", [Literal[2, 10], Base])
 def test_equal_numbers_are_one_choice(hint: Any) -> None:
-    """However they are written (P17); and what is read is written as it was."""
+    """Equal numbers are one choice in every spelling (P17), and a save keeps the spelling that was read."""
     model = made(hint, default=2 if hint is not Base else Base.TWO)
     with llvs.Coordinator(storage="memory") as notes:
         for text, number in ((b"2.0", 2), (b"2e0", 2), (b"1e1", 10), (b"10.00", 10)):

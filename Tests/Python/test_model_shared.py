@@ -112,7 +112,7 @@ def write_line(one: Contact, number: int) -> None:
 
 
 def phone_of(one: Contact, number: int) -> Phone:
-    """The phone that a number means; one that nobody keeps, where there is none."""
+    """The phone for a number; if there is none, one that is stored nowhere."""
     return one.phones[number % len(one.phones)] if one.phones else Phone("")
 
 
@@ -174,7 +174,7 @@ EDITS_BY_NAME: dict[str, Callable[[Contact, int], Any]] = {
 
 @pytest.mark.parametrize("part", range(6))
 def test_random_edits_come_to_what_the_model_says(part: int) -> None:
-    """As in Swift, where all cases are played: two devices edit one object at once, twice."""
+    """As in Swift, which runs all cases: two devices edit one object concurrently, twice."""
     for number, case in enumerate(EDITS["cases"][part :: sample(24, 6)]):
         place = f"memory:test_model_shared-{part}-{number}"
         devices = [llvs.Coordinator(storage="memory", exchange=place) for _ in range(2)]

@@ -381,7 +381,7 @@ def test_what_others_spell_otherwise_is_no_change(coordinator: llvs.Coordinator)
 
 
 def test_the_order_of_a_set_of_the_app_is_no_change(coordinator: llvs.Coordinator) -> None:
-    """By what an app converts: a set has no order, a list has one."""
+    """The app's conversion decides: a set has no order, a list has one."""
 
     @llvs.model("converted/")
     @dataclass

@@ -127,7 +127,7 @@ def test_values_that_are_merged_as_wholes_are_upgraded() -> None:
 
 @pytest.mark.parametrize("data,visits", [({"count": 100}, 102), ({"form": 2, "visits": 7, "count": 3}, 9), ({}, 2)])
 def test_renames_of_the_rules_are_there_once(data: Any, visits: int) -> None:
-    """The base has what is renamed as well: the merge brings it into the newest form."""
+    """The base has the renamed members as well: the merge brings it into the newest form."""
     def to_bio(contact: dict[str, Any]) -> dict[str, Any]:
         contact["bio"] = contact.get("old", "")
         return contact
@@ -271,14 +271,14 @@ def test_the_first_increment_is_undone_with_the_edit_that_upgraded(is_known: boo
         for one in (b, a, b, a):
             one.sync()
         assert undone is not None and undone.superseded == ("p/1",)
-        # (What the edit set beside the upgrade is not told apart from what the upgrade made: it stays, and that is said.)
+        # (The upgrade's result cannot be distinguished from what the edit set in the same save. It stays, and that is reported.)
         after = {"form": 2, "name": "Ann", "note": "mine", "phone": "11", "phones": ["11"], "visits": 1}
         assert json.loads(a["p/1"]) == after
 
 
 @pytest.mark.parametrize("is_undone", [False, True])
 def test_an_edit_of_an_old_program_stands_in_its_form(devices: tuple[llvs.Coordinator, llvs.Coordinator], is_undone: bool) -> None:
-    """One that writes whole values, and does not keep what it does not know: the upgrade runs again, over what it wrote."""
+    """An old program writes whole values, and drops members that it does not know. The upgrade runs again on its result."""
     a, b = devices
     b.save(update={"p/1": b'{"name":"Anne","phone":"13"}'})
     for one in (b, a):
@@ -332,7 +332,7 @@ def test_an_undone_upgrade_is_the_same_however_the_value_is_written(devices: tup
 
 
 def test_forms_that_are_kept_by_the_model_and_by_the_library() -> None:
-    """Versions with a value as it was, as it became and as it is by now."""
+    """Versions with the value before the upgrade, after it, and now."""
     at_top, deeper = {"schema": {"at": "/v"}}, {"schema": {"at": "/f/v"}}
     renames = {"schema": {"at": "/v", "renames": [{"to": 2, "from": "/name", "path": "/fullName"}]}}
     counts = {"/n": "counter", "/t": "text", "/m/n": "counter", **at_top}
@@ -425,7 +425,7 @@ def test_a_program_of_an_older_form_reads_through_renames() -> None:
             with new.edit("1") as note:
                 note.by = f"{name} Zoe"
             assert (old["1"].observer, new["1"].by) == (f"{name} Zoe", f"{name} Zoe")
-        # Wherever it reads: also what others removed, and in a transaction.
+        # Everywhere the value is read: also in a history with removals, and in a transaction.
         assert [one.object.observer for one in old.history("1") if one.object][:2] == ["Bea Zoe", "Bea"]
         assert old.at(before)["1"].observer == "Ann" and dict(old.items())["1"].observer == "Bea Zoe"
         with notes.transaction() as values:
@@ -563,7 +563,7 @@ def test_a_kind_that_was_taken_back_is_told() -> None:
             llvs.Contradiction("k/", pattern, "auto", kind)
             for pattern, kind in (("/stars", "counter"), ("/tags/*/used", "counter"), ("/text", "text"))
         )
-        # And the store's stand.
+        # The store's rules prevail.
         after["1"] = After(1)
         assert json.loads(notes["__llvs_schema"])["ids"]["k/"]["/stars"] == "counter"
         rules = json.loads(notes["__llvs_schema"])
@@ -592,7 +592,7 @@ def renamed(prefix: str, *names: str, renames: int) -> Any:
 def test_a_counter_that_is_renamed_in_one_release_after_the_other_is_counted_once(
     devices: tuple[llvs.Coordinator, llvs.Coordinator], is_between: bool
 ) -> None:
-    """The rules of the store have the renames of the release before: those that are added stand."""
+    """The store's rules have the renames of the previous release. The added ones prevail."""
     a, b = devices
     first, second, third = (renamed("r/", *"abc"[:number], renames=number - 1) for number in (1, 2, 3))
     a.collection(first)["1"] = first(a=100)
@@ -607,7 +607,7 @@ def test_a_counter_that_is_renamed_in_one_release_after_the_other_is_counted_onc
     for one in (a, b, a):
         one.sync()
     assert json.loads(a["r/1"])["c"] == json.loads(b["r/1"])["c"] == (104 if is_between else 102)
-    # A program of the release before does not take the renames back.
+    # A program of the previous release does not remove the renames.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert a.collection(second)["1"].b == (104 if is_between else 102)
@@ -615,7 +615,7 @@ def test_a_counter_that_is_renamed_in_one_release_after_the_other_is_counted_onc
 
 
 def test_a_counter_is_not_upgraded_by_renames_that_the_store_has_not(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """The store's rules apply: merges would add up what both upgrades made, so the value is left unchanged, and that is reported."""
+    """The store's rules apply. Merges would add up what both upgrades made, so the value is left unchanged, and that is reported."""
     a, b = devices
     first, second, other = renamed("r/", "a", renames=0), renamed("r/", "a", "b", renames=1), renamed("r/", "a", "c", renames=1)
     a.collection(first)["1"] = first(a=100)

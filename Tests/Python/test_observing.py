@@ -56,13 +56,13 @@ def test_versions_of_another_process_are_heard_of(tmp_path: Path, kind: str) -> 
                 writer.stdin.write(text + "\n")
                 writer.stdin.flush()
                 made = writer.stdout.readline().strip()
-                # `history` does not look at what others added: the observation has done it.
+                # `history` itself does not check for versions of others; the observation has done so.
                 assert heard.wait(lambda: made in {version.id for version in store.history()}), "the version did not come"
                 known.add(made)
             assert known <= {version.id for version in store.history()}
             observer.close()
             count = heard.count
-            # Another handle's observer hears of what this one's hears no more.
+            # The observer of another handle is called, and the closed one is not.
             with llvs.Store(path, storage=kind, durability="normal") as beside:
                 later = Heard()
                 beside.observe(later)

@@ -31,7 +31,7 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str,
 
 
 def same(store: llvs.Store, expected: dict[str, Any]) -> None:
-    """The store shows what is expected, in whole and without damage."""
+    """The store has the expected contents, without damage."""
     shown = json.loads(json.dumps(describe(store)))
     assert shown["heads"] == expected["heads"]
     by_id = {version["id"]: version for version in shown["versions"]}

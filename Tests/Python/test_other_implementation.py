@@ -49,7 +49,7 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def is_whole(store: llvs.Store) -> None:
-    """The store shows what they see at every version."""
+    """The store has their values at every version."""
     assert {version.id for version in store.history()} == set(EXPECTED["versions"])
     assert {head.id for head in store.heads()} == set(EXPECTED["heads"])
     for version, state in EXPECTED["states"].items():
@@ -62,7 +62,7 @@ def is_whole(store: llvs.Store) -> None:
 
 
 def compress(store: Path) -> int:
-    """Compresses what an Apple system would, and answers how many files."""
+    """Compresses the files that an Apple system would compress; returns their number."""
     count = 0
     for file in [*(store / "values").rglob("*.json"), *(store / "maps").rglob("*.json")]:
         data = file.read_bytes()
@@ -213,7 +213,7 @@ def pack(store: Path, *, top: str = "", method: int = zipfile.ZIP_DEFLATED, padd
     file = store.parent / "packed.zip"
     with zipfile.ZipFile(file, "w", method) as archive:
         if padding:
-            # So that there are several chunks, and an entry over the edge of one.
+            # Makes several chunks, and an entry across the boundary of two.
             archive.writestr(top + "padding", hashlib.shake_256(b"padding").digest(padding))
         for path in sorted(store.rglob("*")):
             name = top + path.relative_to(store).as_posix()
@@ -479,7 +479,7 @@ def test_where_no_other_implementation_reads_all_is_saved(tmp_path: Path, memory
 
 
 def sent_on(folder: Path, store: llvs.Store, merge: llvs.Version, gone: set[str], **more: str) -> None:
-    """Rewrites the files of a merge as the other implementation sends them on: with what prevails at the first predecessor anyway."""
+    """Rewrites the files of a merge as the other implementation relays them: also with the values that prevail at the first predecessor."""
     first, path = merge.predecessors[0], folder / "changes" / merge.id
     changes = json.loads(path.read_text())
     named = {

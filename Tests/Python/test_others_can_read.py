@@ -67,7 +67,7 @@ def test_a_planted_violation_is_refused(
 
 
 def test_what_is_refused_here_when_made_is_carried_when_it_comes(tmp_path_factory: pytest.TempPathFactory, memory: llvs.Store) -> None:
-    """A branch that is no JSON string, and an empty key: the history that holds them is taken, with what builds on it."""
+    """A branch that is no JSON string, and an empty key: versions with these are accepted, together with their descendants."""
     folder = tmp_path_factory.mktemp("carried") / "folder"
     for name in ("versions", "changes"):
         (folder / name).mkdir(parents=True)

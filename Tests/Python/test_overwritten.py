@@ -8,7 +8,7 @@ import pytest
 from overwritten import Run, Step, differences, random_steps, told
 from sampling import drawn, sample
 
-#: Device 1 overwrites what device 0 wrote; device 0 then edits another member of that, so that its whole object is the more recent one.
+#: Device 1 overwrites a number of device 0. Device 0 then edits another member, so that its whole object is the more recent one.
 SHOWN = [Step(0, "p"), Step(1, other=0), Step(2, "p"), Step(1, "p"), Step(0, "q"), Step(0, other=2), Step(1, other=2), Step(0, other=1)]
 
 

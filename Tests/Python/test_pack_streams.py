@@ -158,8 +158,7 @@ def test_the_reader_from_the_page_reads_what_the_library_writes(kind: str, tmp_p
         assert read_by_python(one.pack()) == stored(one)
 
 
-#: How many values, and of how many bytes. The storage does not matter: one kind that has blobs of its own is enough, and one that has
-#: none.
+#: The number of values, and their size. One kind of storage with blobs and one without are sufficient.
 TOO_LARGE = [(90, 90_000, "sqlite"), (1_100, 4_500, "file")]
 ALL_TOO_LARGE = [(count, size, kind) for count, size in ((90, 90_000), (60_000, 60)) for kind in ("file", "sqlite", "memory")]
 
@@ -181,7 +180,7 @@ def test_versions_that_are_too_large_for_a_pack(count: int, size: int, kind: str
 def test_a_value_of_several_parts(tmp_path: Path) -> None:
     with opened("file", tmp_path / "one") as one, opened("file", tmp_path / "two") as two:
         base = one.make_version(insert={"film": noise(8 * MIB) + noise(5 * MIB, 2), "exact": noise(8 * MIB)})
-        # The same bytes in another version: its own file there.
+        # The same bytes in another version, which has a file of its own there.
         one.make_version(base, insert={"copy": noise(8 * MIB)})
         data = one.pack()
         assert read_by_python(data) == stored(one)
@@ -230,7 +229,7 @@ def test_what_is_wrong_with_a_version_costs_that_version(tmp_path: Path) -> None
 
 
 def test_an_index_that_names_another_version(tmp_path: Path) -> None:
-    """Each record is whole: what the index says of it is not."""
+    """Each record is correct, but the index names another version."""
     a = records.simple("A", (), b"a")
     file = writer.pack(STORE, SALT, WRITER, 1, 1, [type(a)(a.id, a.predecessors, bytes(8), a.payload), records.simple("B")])
     with opened("memory", tmp_path) as store:
@@ -274,7 +273,7 @@ def test_a_damaged_version_holds_back_what_builds_on_it(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_behind_by_what_is_refused(tmp_path: Path) -> None:
-    """Large values that no version takes go again."""
+    """Large values that no accepted version names are removed."""
     with opened("file", tmp_path / "one") as one:
         one.make_version(insert={"large": noise(9 * MIB)})
         data = one.pack()

@@ -79,7 +79,7 @@ def test_each_pack_of_a_place_is_read_by_itself(tmp_path: Path, differences: Lit
         for id, version in pack.versions.items():
             record = version.record
             assert record is not None and reader.value(record, record.changes[b"note"]) == saved[id]
-        # The first value of the pack is whole. So is a value if its way would have too many stored bytes.
+        # The first value of the pack is whole. So is a value whose chain of bases would have too many stored bytes.
         made = differences_in(pack)
         assert len(pack.versions) - len(made) <= 2 if kind == BASE else len(made) == 4
         size = sum(map(len, made.values()))

@@ -108,7 +108,7 @@ def test_each_truncation_is_not_there_yet() -> None:
 
 
 def read_end(name: str, data: bytes, first: int) -> Optional[reader.Index]:
-    """As a reader does that takes the last bytes first, and more where it must."""
+    """Reads an index as a reader does: the last bytes first, and all bytes if these are not sufficient."""
     parsed = names.parse(name)
     assert parsed is not None
     index = reader.read_index(parsed, len(data), data[-first:], [SALT, STORE])
@@ -146,7 +146,7 @@ def test_a_flipped_bit_is_noticed_by_who_reads_parts(at: int, bit: int) -> None:
         pack.versions = {id: reader.read_version(id, place, raws[place.block]) for id, place in index.versions.items()}
     except REFUSED:
         return
-    # Only the header is not looked at, and the tag's neighbours; what was read is right.
+    # The reader does not check the header, and the bytes beside the tag. Everything that it read is right.
     assert tell(pack) == tell(reader.read_pack(name, data, [STORE])) and at % len(data) < 64
 
 
@@ -238,6 +238,6 @@ def test_vectors_are_what_the_program_makes() -> None:
 
 
 def test_vectors_count() -> None:
-    """So that an empty file is noticed."""
+    """Ensures that the files of vectors are not empty."""
     files = {name: json.loads((VECTORS / name).read_text()) for name in ("files.json", "refused.json", "names.json")}
     assert len(files["files.json"]["vectors"]) > 15 and len(files["refused.json"]["vectors"]) > 50 and len(files["names.json"]["none"]) > 15

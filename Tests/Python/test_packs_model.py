@@ -23,7 +23,7 @@ STORE = bytes(range(16))
 
 
 class World:
-    """Some devices, one remote, and what must be true of them."""
+    """Some devices, one remote, and the invariants."""
 
     def __init__(self, seed: int, mutant: str = "", clones: bool = True, restores: bool = False) -> None:
         self.restores = restores
@@ -32,7 +32,7 @@ class World:
         self.remote = Remote(self.random)
         self.versions: dict[str, records.Made] = {}
         self.mutant, self.clones = mutant, clones
-        #: Versions that were in a whole pack which some device took for good.
+        #: Versions of whole packs that some device received completely.
         self.safe: set[str] = set()
         self.inside: dict[str, frozenset[str]] = {}
         self.devices = [self.device() for _ in range(self.random.randint(2, 5))]
@@ -132,7 +132,8 @@ def play(seed: int, steps: int, mutant: str = "", clones: bool = True, restores:
     for device in world.devices:
         assert device.versions == first, "devices that have different versions"
         waiting = device.versions - device.here()
-        # Only what a device sent in a pack that was torn though acknowledged, and that died before it saw so, may be missing.
+        # Exception: a device sent a pack that was torn though acknowledged, and died before it noticed. Only versions of that pack may be
+        # missing.
         missing = {predecessor for id in waiting for predecessor in device.world[id].predecessors} - first
         assert (restores or not missing & world.safe) and (not waiting or missing), "versions that wait for ever"
         assert not device.problems
@@ -155,9 +156,9 @@ def test_what_a_restored_backup_lost_is_sent_anew(seed: int, steps: int) -> None
 
 @pytest.mark.parametrize("mutant", ["ranges", "no verification", "no salt", "delete what failed"])
 def test_rules_that_are_broken_are_noticed(mutant: str) -> None:
-    """Each loses versions: deleting by ranges of numbers, deleting before the fold is known to be whole, names that are used twice, and
-    deleting an attempt that is taken for failed, which takes a rare schedule."""
-    # The usual run plays the first schedule that shows it.
+    """Each mutant loses versions: deleting by ranges of numbers, deleting before the merged pack is known to be whole, using names twice,
+    and deleting an attempt that is wrongly considered failed, which needs a rare schedule. The usual run plays the first schedule that
+    shows it."""
     known = {"ranges": 13, "no verification": 4, "no salt": 27, "delete what failed": 5259}[mutant]
     for seed in drawn([known], [known] if mutant == "delete what failed" else range(60)):
         try:

@@ -22,7 +22,7 @@ def put(folder: Path, name: str, place: str, rules: bool = False, **values: str)
 
 
 def join(folder: Path, name: str, place: str) -> None:
-    """A person says that whatever is at the place is to be joined."""
+    """The user allows the device to join the place, whatever it contains."""
     with llvs.Store(folder / name) as store, llvs.Exchange(store, place, restoration_state=b"new") as way:
         assert not way.retrieve().problems and not way.send().problems
 
@@ -38,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("rules", [False, True])
 def test_the_place_of_another_store_is_refused(tmp_path: Path, place: str, rules: bool) -> None:
-    """Both have the empty root, and both have the version with the first rules: that proves nothing."""
+    """Both stores have the empty root and the version with the first rules. That does not prove that they are the same."""
     here = tmp_path / "place"
     put(tmp_path, "ann", place, rules, ann="1")
     here.rename(tmp_path / "anns")
@@ -71,7 +71,7 @@ def test_two_stores_are_joined_when_somebody_says_so(tmp_path: Path, place: str)
         put(tmp_path, "bob", place)
         put(tmp_path, "ann", place)
     assert put(tmp_path, "bob", place) == put(tmp_path, "ann", place) == {"ann", "bob"}
-    # Once: the word is not said for the next stranger.
+    # The permission is valid once, and not for the next unknown place.
     here.rename(tmp_path / "both")
     put(tmp_path, "cid", place, cid="1")
     with pytest.raises(llvs.NotFoundError, match="another store"):
@@ -121,7 +121,7 @@ def test_a_place_that_is_filled_anew_is_known_to_the_others(tmp_path: Path, plac
     join(tmp_path, "ann", place)
     with llvs.Coordinator(tmp_path / "laptop", exchange=place) as laptop:
         told = laptop.sync().problems
-        assert set(laptop) == {"ann", "laptop"} and all("filled anew" in str(problem.reason) for problem in told)
+        assert set(laptop) == {"ann", "laptop"} and all("refilled by" in str(problem.reason) for problem in told)
 
 
 def test_what_an_application_ships_proves_nothing(tmp_path: Path, place: str) -> None:
@@ -144,7 +144,7 @@ def test_what_an_application_ships_proves_nothing(tmp_path: Path, place: str) ->
 
 
 def test_a_version_file_that_is_lost_is_sent_again(tmp_path: Path) -> None:
-    """Its changes are still there, so the folder is known by them, even if nothing else was remembered."""
+    """The changes file still exists and identifies the folder, even if nothing else was remembered."""
     place, here = f"file://{tmp_path}/place", tmp_path / "place"
     with llvs.Store(tmp_path / "ann") as store, llvs.Store(tmp_path / "bob") as other:
         store.make_version(insert={"ann": b"1"})
@@ -160,7 +160,7 @@ def test_a_version_file_that_is_lost_is_sent_again(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_was_set_back_is_known(tmp_path: Path) -> None:
-    """The oldest files come back from a backup: what is missing is sent again."""
+    """The oldest files are restored from a backup. Missing ones are sent again."""
     place, here = f"file://{tmp_path}/place", tmp_path / "place"
     with llvs.Store(tmp_path / "ann") as store:
         kept: dict[str, bytes] = {}
@@ -194,7 +194,7 @@ def spelled(folder: Path, how: str) -> str:
 @pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize("how", ["dot", "slashes", "up", "slash", "letters", "link", "linked parent", "host"])
 def test_each_spelling_leads_to_what_is_remembered(tmp_path: Path, how: str, is_first: bool, layout: str) -> None:
-    """Whichever spelling comes first."""
+    """The result does not depend on which spelling comes first."""
     (tmp_path / "x").mkdir()
     here, host = tmp_path / "place", "localhost" if how == "host" else ""
     places = [f"file://{tmp_path}/place?layout={layout}", f"FILE://{host}{spelled(tmp_path, how)}?layout={layout}"]
@@ -218,7 +218,7 @@ def test_each_spelling_leads_to_what_is_remembered(tmp_path: Path, how: str, is_
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 @pytest.mark.parametrize("was_link", [True, False])
 def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_link: bool) -> None:
-    """What is remembered of a link, or of a folder that a link has replaced, applies to its present target."""
+    """The state of a link, or of a folder that was replaced by a link, applies to its present target."""
     path = tmp_path / "usual"
     place = f"file://{path}?layout={layout}"
     if was_link:

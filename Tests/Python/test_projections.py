@@ -170,7 +170,7 @@ def test_a_value_that_is_no_json_and_ids_of_the_library(store: llvs.Store, view:
 
 
 def test_values_that_are_deep_or_large_or_have_many_members(store: llvs.Store, view: Path) -> None:
-    """Those that a tree has to be made of as well, and what is too much for that."""
+    """Values that need a tree as well, and values that are too large for one."""
     many = ",".join(f'"n{i}":{i}' for i in range(100))
     values = {
         "deep": '{"lastName":"Deep","born":1,"a":' + "[" * 127 + "]" * 127 + "}",
@@ -272,7 +272,7 @@ def test_any_version_after_any_other(store: llvs.Store, view: Path, definition: 
 
 @pytest.mark.parametrize("definition", [PLAIN, SEARCHED], ids=["plain", "searched"])
 def test_many_values_are_shared_among_threads(store: llvs.Store, view: Path, definition: Any) -> None:
-    """As many as several pieces of work have: rows come in order, with what each has."""
+    """Enough values for several units of work. The rows are in order, with the right values."""
     chance = random.Random(5)
     first = store.make_version(insert={f"contact/{i:04}": a_value(chance) for i in range(3_000)}).id
     second = store.make_version(
@@ -713,7 +713,7 @@ def test_the_shell_reads_it_while_updates_go_on(store: llvs.Store, view: Path) -
             for _ in range(40):
                 told = subprocess.run([shell, str(view), asked], capture_output=True, text=True, check=True).stdout.split()
                 version, least, most, count = told[0].split("|")
-                # All rows are of the version that is noted, in both tables.
+                # All rows are of the recorded version, in both tables.
                 assert least == most == str(versions.index(version)) and count == told[1] == "200", told
                 seen.add(version)
         finally:
@@ -816,7 +816,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, tmp_path: Path) -> None:
-    """Another user who makes a database, or a link to one, in a folder such as /tmp could read what is stored there."""
+    """Another user who creates a database, or a link to one, in a folder such as /tmp could read the stored data."""
     store.make_version(insert={"contact/1": b"{}"})
     common, own = tmp_path / "common", tmp_path / "own"
     common.mkdir()
@@ -836,7 +836,7 @@ def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, 
         with pytest.raises(llvs.StorageError, match="belongs to another user"):
             llvs.Projection(store, common / name, PLAIN)
     assert (common / "empty.sqlite").stat().st_size == 0 and not (tmp_path / "elsewhere.sqlite").exists()
-    # In a folder of one's own, whoever owns the file; and files of one's own.
+    # Files in a folder of one's own, whoever owns them; and files of one's own.
     for path in own / "theirs.sqlite", common / "mine.sqlite":
         with llvs.Projection(store, path, PLAIN) as projection:
             assert projection.update() == 1

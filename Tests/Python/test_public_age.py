@@ -100,15 +100,15 @@ def test_what_is_implemented_is_opened_and_all_else_is_refused() -> None:
             about = f"{vector.name}: {error}"
             if vector.is_hybrid:
                 kind = "hybrid"
-                assert isinstance(error, llvs.InvalidArgumentError) and "no identity of age" in str(error), about
+                assert isinstance(error, llvs.InvalidArgumentError) and "not an identity of age" in str(error), about
             elif vector.is_armored:
                 kind = "armour"
-                assert error.code == ErrorCode.FOREIGN_FILE and "no file of age" in str(error), about
+                assert error.code == ErrorCode.FOREIGN_FILE and "not a file of age" in str(error), about
             elif vector.has_cheap_passphrase and vector.expect in ("success", "no match"):
                 kind = "work factor"
                 assert error.code == ErrorCode.TOO_LARGE and "work factor 10" in str(error), about
             elif vector.expect == "success":
-                # It was opened, and what it holds is no pack.
+                # The file was opened, and its contents are no pack.
                 kind = "opened"
                 assert error.code in (ErrorCode.FOREIGN_FILE, ErrorCode.CUT_SHORT) and "was not opened" not in str(error), about
             else:
@@ -148,6 +148,6 @@ def test_recipients_that_are_not_implemented_are_passed_over() -> None:
         if vector.is_hybrid and not vector.is_armored:
             error = opened(vector.data, identities=mine)
             assert error is not None
-            # A part of one without the form of any recipient is damage all the same.
+            # If a part of it has the form of no recipient at all, the file counts as damaged.
             assert error.code in (ErrorCode.WRONG_KEY, ErrorCode.DAMAGED), f"{vector.name}: {error}"
             assert error.code == ErrorCode.WRONG_KEY or vector.expect == "header failure", f"{vector.name}: {error}"

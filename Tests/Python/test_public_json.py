@@ -47,7 +47,7 @@ def test_indexes_read_the_json_that_is_json(memory: llvs.Store) -> None:
 
 @needed("JSONTestSuite")
 def test_merges_go_inside_the_json_that_is_json() -> None:
-    """Each file stands within an object, which both sides change beside it."""
+    """Each file is embedded in an object in which both sides change other members."""
     for name, data in suite().items():
         base, newer, older = (b'{"keep":' + data + more for more in (b"}", b',"n":1}', b',"m":1}'))
         merged = llvs.merge_values(base, newer, older, "auto")
@@ -84,7 +84,7 @@ def test_metadata_of_any_bytes_is_told(memory: llvs.Store) -> None:
             assert version.metadata[name] == json.loads(data), name
 
 
-#: Rules under which the member is merged by other means than a plain object's; each refuses what is no JSON all the same.
+#: Rules that merge the member by other means. Each refuses text that is not JSON.
 RULES: dict[str, Any] = {
     "list": {"/keep": {"as": "list", "key": ["/id"]}},
     "set": {"/keep": {"as": "set"}},
@@ -129,7 +129,7 @@ def test_projections_have_columns_of_the_json_that_is_json(memory: llvs.Store, t
             assert keep is None, name
 
 
-#: Files of exchanges may have a name twice, deeper nesting than values, and numbers of any size where nobody reads them.
+#: Files of exchanges may have a name twice, deeper nesting than values, and numbers of any size in members that are not read.
 IN_FILES = TWICE | ACCEPTED | {
     "i_number_huge_exp.json", "i_number_real_neg_overflow.json", "i_number_real_pos_overflow.json", "i_number_real_underflow.json",
     "i_structure_500_nested_arrays.json",
@@ -139,7 +139,7 @@ REFUSED = {llvs.ErrorCode.INVALID_JSON, llvs.ErrorCode.INVALID_UTF8, llvs.ErrorC
 
 
 def files_of(id: str, *, version: bytes = b"1", change: bytes = b"1") -> tuple[bytes, bytes]:
-    """The two files of a version, with a member that nobody knows in each."""
+    """The two files of a version, each with an unknown member."""
     return (
         b'{"version":{"identifier":"%s","odd":%s,"timestamp":1,"metadata":[]}}' % (id.encode(), version),
         b'[{"insert":{"id":"a","odd":%s,"data":"MQ=="}}]' % change,

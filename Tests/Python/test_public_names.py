@@ -23,7 +23,7 @@ TELLING = ("?", "%", "#", ":", "&", "\\", "*", "..", "-", "~")
 
 
 def names_of_files() -> list[str]:
-    """Those that a file can have."""
+    """The naughty strings that a file's name can be."""
     found = [name for name in naughty() if "/" not in name and "\0" not in name and name != "." and len(name.encode()) <= 200]
     assert len(found) > 250
     telling = {start: name for name in reversed(found) for start in TELLING if start in name}
@@ -55,7 +55,7 @@ def test_stores_and_projections_have_any_name(tmp_path: Path, storage: llvs.Stor
 
 
 def test_places_have_any_name(tmp_path: Path) -> None:
-    """As a path, and as a URL of a file."""
+    """The place as a path, and as a file: URL."""
     with llvs.Store(storage="memory") as store:
         store.make_version(insert={"x": b"1"})
         for number, name in enumerate(names_of_files()):

@@ -72,8 +72,8 @@ def test_what_case_folding_makes_one_is_one_key(memory: llvs.Store) -> None:
 
 @needs_unicode()
 def test_compositions_of_a_text_are_one_key(memory: llvs.Store) -> None:
-    """NFC and NFD always, and the source unless marks that stay are in an order of their own. What Unicode's compatibility says is one
-    stays apart, if case folding leaves it alone."""
+    """NFC and NFD have one key. So has the source, unless its remaining marks are in another order. Texts that are equal only by
+    compatibility have different keys, unless case folding unites them."""
     lines = sample(normalization()[::5] + normalization()[-800:], normalization())
     lines = [line for line in lines if not newer() & set("".join(line))]
     found = folded(memory, (one for line in lines for one in line))
@@ -157,7 +157,7 @@ def test_texts_with_all_kinds_of_breaks_merge_as_the_page_says() -> None:
 
 @needs_unicode()
 def test_ids_that_others_take_for_one_are_told(memory: llvs.Store, tmp_path: Path) -> None:
-    """NFC and NFD of a text are, and what Unicode's compatibility alone says is one is not."""
+    """The NFC and NFD of a text are reported as twins. Texts that are equal only by compatibility are not."""
     first, second, twins = {}, {}, set()
     for number, (source, nfc, nfd, nfkc, nfkd) in enumerate(normalization()[::40]):
         if newer() & set(source + nfkd):

@@ -161,7 +161,7 @@ def test_threads_read_without_getting_in_each_others_way(place: Places) -> None:
 
 
 def test_a_storage_may_read_while_it_is_read() -> None:
-    """A callback on the way to a value fetches another: neither touches what the other is given."""
+    """A callback during a read reads another value. Neither read gets bytes of the other."""
     other = llvs.Store(storage="memory")
     at = other.make_version(insert={"x": b"of the other"})
     seen = []

@@ -97,7 +97,7 @@ def test_a_broken_one_is_caught() -> None:
             pass
 
     places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
-    with pytest.raises(llvs.testing.ConformanceError, match="deleted files are gone, and no others: a file that was deleted is read"):
+    with pytest.raises(llvs.testing.ConformanceError, match="deleted files are gone, and no others: a deleted file is read"):
         llvs.testing.check_files(lambda place: Forgetful(places[place]), only="deleted")
     with pytest.raises(llvs.testing.ConformanceError, match="no RemoteFiles"):
         llvs.testing.check_files(lambda place: llvs.Remote("memory:x"), only="deleted")  # type: ignore[arg-type, return-value]
@@ -169,7 +169,7 @@ def test_of_a_large_encrypted_pack_what_lacks_is_read(new_store: Callable[[], ll
         del files[name]
     (base,) = (name for name in files if name.startswith("pack1/base/"))
     shelf, good = Parts(files), files[base]
-    # In the middle of what is read, a byte is another one.
+    # One byte is changed in the middle of the part that is read.
     files[base] = good[:-150_000] + bytes([good[-150_000] ^ 1]) + good[-149_999:]
     with llvs.Exchange(away, llvs.Remote(shelf, identity=me.secret)) as way:
         assert not way.retrieve().retrieved and shelf.calls[-2] == f"part {base} 0"
@@ -235,7 +235,7 @@ def test_what_is_raised_comes_out(new_store: Callable[[], llvs.Store]) -> None:
                 way.send()
         shelf.failing = None
         assert way.send().sent
-        # It serves one exchange at a time by a handle, and as many as are opened by handles of their own.
+        # A handle serves one exchange at a time. Further exchanges use handles of their own.
         with llvs.Exchange(store, shelf) as other:
             other.retrieve()
 
@@ -259,7 +259,7 @@ def test_wrong_answers(new_store: Callable[[], llvs.Store]) -> None:
             return self.files.get(name)
 
     places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
-    with pytest.raises(llvs.testing.ConformanceError, match="Give what was asked for"):
+    with pytest.raises(llvs.testing.ConformanceError, match="Return all of them"):
         llvs.testing.check_files(lambda place: More(places[place]), only="parts of files")
     with pytest.raises(llvs.InvalidArgumentError, match="name"):
         llvs.Exchange(store, Shelf({}, name=""))
@@ -284,7 +284,7 @@ def test_cancelling_while_a_file_is_published(new_store: Callable[[], llvs.Store
 
 
 def test_keys(new_store: Callable[[], llvs.Store]) -> None:
-    """They count: a place in clear is refused, and so are keys with single files, or where there are no files."""
+    """Keys are observed: an unencrypted place is refused, and so are keys with single files, or without a place of files."""
     store, files = new_store(), dict[str, bytes]()
     store.make_version(insert={"x": b"1"})
     with llvs.Exchange(store, Shelf(files)) as way:
@@ -310,14 +310,14 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
         def send(self, files: Any) -> None:
             pass
 
-    with pytest.raises(llvs.InvalidArgumentError, match="single versions in clear"):
+    with pytest.raises(llvs.InvalidArgumentError, match="single versions unencrypted"):
         llvs.Exchange(store, llvs.Remote(Single(), passphrase="x"))
     with pytest.raises(TypeError, match="RemoteFiles"):
         llvs.Remote(7)  # type: ignore[arg-type]
 
 
 def test_what_an_exception_says_is_known_to_the_library(tmp_path: Path) -> None:
-    """Not only to the caller who catches it: a syncer waits differently for space and for a bug to be fixed."""
+    """The library sees the exception, too, and not only the caller: a syncer waits differently for free space than for a bug fix."""
     shelf = Shelf({}, "shelf")
     shelf.failing = llvs.StorageError("the shelf is full", code=llvs.ErrorCode.NO_SPACE)
     with llvs.Coordinator(tmp_path / "store", exchange=llvs.Remote(shelf, layout="packed")) as notes:

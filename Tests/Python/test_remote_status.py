@@ -38,7 +38,7 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
     for name in ("a\nb", "x" * 129):
         with pytest.raises(llvs.InvalidArgumentError, match="name of a device"):
             llvs.Exchange(first, llvs.Remote((tmp_path / "place").as_uri(), device_name=name))
-    # Also before this process has exchanged there.
+    # The status is available before this process has exchanged with the place.
     with llvs.Exchange(second, place) as way:
         assert way.remote_status() == there
 
@@ -58,7 +58,7 @@ def test_a_syncer_tells_it(tmp_path: Path) -> None:
         assert 0 < told.round.requests < before.round.requests
         assert told.today.requests == before.today.requests + told.round.requests
         assert told.last_retrieve is not None and before.last_retrieve is not None and told.last_retrieve >= before.last_retrieve
-        # Sending alone fails: what was retrieved before counts.
+        # Only sending fails; the retrieve before it counts.
         folder = tmp_path / "place" / "pack1"
         folder.rename(tmp_path / "away")
         assert not syncer.run()

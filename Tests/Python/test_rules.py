@@ -38,7 +38,7 @@ def random_schema(generator: Generator) -> bytes:
 
 
 class Histories:
-    """Stores of some devices, and the graph of all versions with what the model says that they hold."""
+    """Stores of some devices, and the graph of all versions with the values of the model."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -134,7 +134,7 @@ class Histories:
     # The model
 
     def learn(self, store: llvs.Store) -> None:
-        """Compares new versions with what they must be."""
+        """Compares new versions with the expected ones."""
         new = [version for version in store if version.id not in self.graph.times]
         for version in sorted(new, key=lambda version: (version.timestamp, version.id)):
             state = dict(zip(IDS, store.values(IDS, at=version)))

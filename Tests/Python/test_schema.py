@@ -114,7 +114,7 @@ def test_a_coordinator_registers_once() -> None:
         assert notes.schema().data == rules(a="set")
         again = notes.register_schema(rules(a="set"))
         assert not again.changed and again.version is None and notes.current_version.id == made.version.id
-        # A contradiction is told each time, and nothing is stored for it.
+        # A contradiction is reported each time, and nothing is stored for it.
         other = notes.register_schema(rules(a="list"))
         assert len(other.contradictions) == 1 and other.version is None and notes["__llvs_schema"] == rules(a="set")
         with pytest.raises(llvs.InvalidArgumentError):
@@ -146,7 +146,7 @@ def test_the_first_content_is_taken_up_before_rules_are_written() -> None:
         with llvs.Coordinator(storage="memory", exchange="memory:test_schema-first", schema={"merge": 1, "ids": {"c": "counter"}}) as b:
             b.sync()
             assert b["c"] == b"1" and b["__llvs_schema"] and len(b.store.heads()) == 1
-            # And kept: opening the store again with the same rules makes nothing.
+            # The rules remain: opening the store again with them makes no version.
             head = b.current_version.id
             assert b.register_schema({"merge": 1, "ids": {"c": "counter"}}).version is None and b.current_version.id == head
 
@@ -162,7 +162,7 @@ def test_an_expected_version_still_holds_when_rules_wait() -> None:
 
 @pytest.mark.parametrize("rule", [{"as": "list"}, {"as": "set"}, {}], ids=["list", "set", "identity"])
 def test_a_key_has_at_most_16_pointers(rule: dict[str, Any]) -> None:
-    """Each is searched in each element: a few kilobytes of rules would make every merge of a list take minutes."""
+    """Each pointer is evaluated in each element: with more, a few kilobytes of rules could make every merge of a list take minutes."""
     member = "key" if "as" in rule else "identity"
 
     def schema(count: int) -> bytes:

@@ -28,7 +28,7 @@ def test_who_set_the_sides() -> None:
     with llvs.Store(storage="memory") as store:
         root = store.make_version(insert={"a": data(x=0), "b": b"1"}, timestamp=100.0)
         one = store.make_version(root, update={"a": data(x=1)}, timestamp=200.0, metadata={"__llvs_device": "laptop"})
-        # Later, but about something else: not what set the side.
+        # Later, but about another value: it did not set the side.
         above = store.make_version(one, update={"b": b"2"}, timestamp=400.0)
         two = store.make_version(root, update={"a": data(x=2)}, timestamp=300.0, metadata={"__llvs_device": "phone"})
         merged = store.merge(above, two, llvs.Rules({"merge": 1, "ids": {"": "auto"}}))
@@ -125,7 +125,7 @@ def test_a_form_that_was_open_meanwhile() -> None:
         with people.edit("1") as ann:
             ann.town = "Bonn"
             ann.tags.add("choir")
-        # The form says all members, as they were when it was opened, but for the name.
+        # The form sets all members. Except for the name they are as they were when the form was opened.
         with people.edit("1", at=opened) as ann:
             ann.name, ann.town, ann.tags = "Anne", "Ulm", {"friend", "work"}
         assert people["1"] == Contact("Anne", "Bonn", {"friend", "choir", "work"})

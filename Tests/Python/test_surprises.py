@@ -140,7 +140,7 @@ def brought_back(device: llvs.Coordinator, version: str) -> None:
 
 @pytest.mark.parametrize("act, expected", [(reverted, [-3]), (undone, [0]), (brought_back, [6])])
 def test_a_counter_knows_no_saves(devices: Devices, act: Callable[[llvs.Coordinator, str], None], expected: Any) -> None:
-    """Two devices do the same: what is counted is counted for each, unless it is known that both undo one save."""
+    """Two devices make the same change: each one counts, unless both are known to undo the same save."""
     a, b = devices
     a.collection(Board)["1"] = Board([Item("x")])
     with a.collection(Board).edit("1") as board:
@@ -158,7 +158,7 @@ def test_a_counter_knows_no_saves(devices: Devices, act: Callable[[llvs.Coordina
 
 @pytest.mark.parametrize("order, expected", [("abc", b'{"n":1}'), ("acb", b'{"n":-4}')])
 def test_a_counter_that_two_devices_remove_and_a_third_adds_to(order: str, expected: bytes) -> None:
-    """If both removed it, the removal counts once; otherwise each removal subtracts the value that was there."""
+    """If both removed it, the removal counts once; otherwise each removal subtracts the former value."""
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"c": b'{"n":5}', "__llvs_schema": b'{"merge":1,"ids":{"c":{"/n":"counter"}}}'})
         made = {"a": b"{}", "b": b'{"x":1}', "c": b'{"n":6}'}

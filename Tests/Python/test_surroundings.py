@@ -107,9 +107,9 @@ def write_version(folder: Path, name: str, timestamp: str = "700000000.5") -> No
 
 
 def test_dates_beyond_the_calendar(memory: llvs.Store, tmp_path: Path) -> None:
-    """Clocks of others say what they like; what cannot be a date raises what the documentation says.
+    """Clocks of others may be wrong. A time that cannot be a date raises the documented error.
 
-    What is ahead was made when it came.
+    A version from the future counts as made when it arrived.
     """
     for index, timestamp in enumerate(["1e300", "-1e300", "1.7976931348623157e308", "1e17", "1e12", "-1e12", "-6e10", "3e11"]):
         write_version(tmp_path, f"far{index}", timestamp)
@@ -271,7 +271,8 @@ except llvs.Error as error:
 
 
 def test_many_writers_at_full_durability(tmp_path: Path) -> None:
-    """A writer that commits syncs what others wrote before: one file after the other, or, from some number on, all at once."""
+    """A writer that commits at full durability syncs earlier versions of others: one file after the other, or, from a certain number on,
+    all together."""
     for size in (10, 2_000_000):
         path = tmp_path / str(size)
         with llvs.Store(path) as first:

@@ -17,7 +17,7 @@ import llvs
 from llvs import SyncConditions, SyncReason, SyncState
 from waiting import GUARD, eventually, returns
 
-#: Rounds that nothing but what a test does leads to.
+#: Settings with which only the test itself leads to rounds.
 SELDOM: dict[str, Any] = {"after_save": 0.05, "after_saves": 0.5, "poll": 10_000.0, "longest_poll": 10_000.0}
 
 
@@ -51,9 +51,8 @@ def phone(tmp_path: Path) -> Iterator[llvs.Coordinator]:
 
 @pytest.fixture
 def later(tmp_path: Path) -> Iterator[Callable[[], None]]:
-    """Waits until a device apart, which waits after a save as long as those of the tests, has sent a save of its own. What the others
-    were to do because of an earlier save has then begun.
-    """
+    """Waits until an independent device, with the delay of the tests after a save, has sent a save of its own. By then the other devices
+    have begun what an earlier save requires."""
     with llvs.Coordinator(tmp_path / "apart.llvs", exchange=tmp_path / "apart") as notes, llvs.Syncer(notes, **SELDOM) as syncer:
 
         def wait() -> None:
@@ -125,7 +124,7 @@ def test_what_was_retrieved_leads_to_no_further_round(tmp_path: Path, phone: llv
     events = Events()
     with llvs.Coordinator(tmp_path / "laptop.llvs", exchange=tmp_path / "shared") as laptop, llvs.Syncer(laptop, events, **SELDOM):
         first = eventually(lambda: next((event for event in events.all if event.round is not None), None))
-        # As the round ended, none was due but that of the poll. (News of the folder may lead to one behind it.)
+        # When the round ended, only the poll was due. (A notification from the folder may lead to another round.)
         assert laptop["a"] == b"1" and first.status.next_round is not None and first.status.next_round > time.time() + 1_000
 
 
@@ -174,7 +173,7 @@ def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
 
 
 def test_what_waits_to_be_sent(tmp_path: Path) -> None:
-    """Versions and bytes, for each place: unknown before a round there ended well, then none, then what was saved since."""
+    """Versions and bytes for each place: unknown before a round succeeded there, then none, then those saved since."""
     with llvs.Coordinator(tmp_path / "a", exchange=tmp_path / "shared") as notes:
         with llvs.Syncer(notes, conditions=SyncConditions.OFFLINE, **SELDOM) as syncer:
             notes.save(insert={"x": b"12345"})
@@ -187,13 +186,13 @@ def test_what_waits_to_be_sent(tmp_path: Path) -> None:
             notes.save(insert={"y": b"123"})
             place = eventually(lambda: next((one for one in syncer.status.places if one.pending_versions == 2), None))
             assert place.pending_bytes == 10
-            # Another device, whose versions come from there, leaves nothing that waits.
+            # The other device has received and sent, so no version waits to be sent.
             with llvs.Coordinator(tmp_path / "b", exchange=tmp_path / "shared") as other:
                 other.save(insert={"z": b"1"})
                 other.sync()
             assert syncer.run()
             assert syncer.status.places[0].pending_versions == 0
-            # A place that fails keeps what it had not got, and one beside it does not.
+            # The failed place still has pending versions, the other one has none.
             notes.attach(tmp_path / "second")
             assert syncer.run()
             (tmp_path / "shared").rename(tmp_path / "away")
@@ -272,7 +271,7 @@ def test_a_deadline(tmp_path: Path) -> None:
             end = time.monotonic() + 0.1
             assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.sent == 0
-            # Nothing has let it continue if the deadline was over before the round began.
+            # If the deadline passed before the round began, the callback has not released it.
             slow.go_on.set()
             assert syncer.run(deadline=GUARD) is True
             assert syncer.status.sent == 1
@@ -477,7 +476,7 @@ def test_folders_tell_a_syncer_of_news(tmp_path: Path, layout: str) -> None:
     with llvs.Coordinator(tmp_path / "a.llvs", exchange=place) as a, llvs.Coordinator(tmp_path / "b.llvs", exchange=place) as b:
         with llvs.Syncer(b, **SELDOM) as syncer:
             eventually(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
-            # From an empty folder on, and then each time.
+            # Starting with an empty folder, and then each time.
             for i in range(3):
                 a.save(update={f"x{i}": b"1"})
                 a.exchange()
@@ -504,7 +503,7 @@ def test_storms_of_merges_end(tmp_path: Path) -> None:
 
 
 def test_closing_the_coordinator_cancels_the_round(tmp_path: Path) -> None:
-    """A server that takes connections and answers nothing holds up nobody who closes."""
+    """A server that accepts connections and does not answer must not delay a close."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
         notes = llvs.Coordinator(tmp_path / "notes.llvs")
         notes.attach(llvs.Remote(f"http+webdav://127.0.0.1:{silent.getsockname()[1]}/notes/", timeout=10 * GUARD))

@@ -21,8 +21,7 @@ import llvs
 
 @pytest.fixture
 def few_files() -> Iterator[None]:
-    """No further file can be opened."""
-    # Modules of the package are imported when they are first asked for, which takes files.
+    """No further file can be opened. Modules of the package are imported at their first use, which opens files."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, "memory:few-files"):
         assert llvs.TooManyFilesError
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -120,7 +120,7 @@ def test_a_storage_in_python_passes(check: str) -> None:
 def test_the_librarys_storages_pass_behind_a_plan(tmp_path: Path) -> None:
     with FaultPlan() as plan:
         report = check_storage(lambda place: plan.storage(tmp_path / str(place), durability="normal"))
-        assert {check.name for check in report.checks if check.outcome is Outcome.SKIPPED} >= {"a sync that fails says so"}
+        assert {check.name for check in report.checks if check.outcome is Outcome.SKIPPED} >= {"a failed sync is an error"}
         assert plan.injected == 0 and plan.count(Operation.APPEND) > 10_000
 
 
@@ -130,7 +130,7 @@ def test_the_librarys_storages_pass_behind_a_plan(tmp_path: Path) -> None:
         (LosesAppends, "records are read back"),
         (ReadsShort, "a record of several MiB is kept"),
         (LiesAboutLengths, "records are found again after closing"),
-        (ForgetsErrorsOfSyncs, "a sync that fails says so"),
+        (ForgetsErrorsOfSyncs, "a failed sync is an error"),
         (DoesNotSync, "what was synced survives a power cut"),
         (Raises, "ranges of a record are read"),
     ],
@@ -242,9 +242,9 @@ def test_a_transport_in_python_passes(check: str) -> None:
     ("kind", "check"),
     [
         (ListsWhatIsAbsent, "what was sent is listed, and nothing else"),
-        (Truncates, "large files are carried whole"),
+        (Truncates, "large files are complete"),
         (MixesUp, "each name gets its own files"),
-        (HidesThatItCannotReach, "a place that cannot be reached is an error"),
+        (HidesThatItCannotReach, "an unreachable place is an error"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -47,7 +47,7 @@ def test_what_others_save_elsewhere_is_kept(notes: llvs.Coordinator) -> None:
 
 @pytest.mark.parametrize("moved", ["a", "b", "new"])
 def test_what_others_save_where_it_looked(notes: llvs.Coordinator, moved: str) -> None:
-    """Read, written, or asked for in vain: what was decided by it may be wrong."""
+    """A value that was read, written, or looked up and missing. A decision that relied on it may be wrong."""
     with pytest.raises(llvs.MovedError, match=f"'{moved}' has changed") as raised:
         with notes.transaction() as values:
             values["a"] = values["b"] + values.get("new", b"")

@@ -65,7 +65,7 @@ def test_hints_of_everything_public_resolve() -> None:
         except Exception as problem:
             failed.append(f"{name}: {problem!r}")
             continue
-        # Hints that are strings within aliases would have come back as forward references.
+        # Hints that are strings inside aliases would be forward references.
         if "ForwardRef" in repr(hints):
             failed.append(f"{name}: {hints!r}")
     assert not failed, "\n".join(failed)

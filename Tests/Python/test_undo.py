@@ -63,7 +63,7 @@ def test_members_that_came_since_stay(store: llvs.Store) -> None:
         "d/1": {"name": "A", "n": 17, "tags": ["a", "c"], "bio": "One two three four.", "items": [{"id": 3}, {"id": 1, "t": 1}], "new": 1},
         "plain": 0,
     }
-    # L13: at the version itself it is what was before, byte for byte; and undone again, what was.
+    # L13: at the version itself a revert restores the state before, byte for byte; and reverting that restores the version.
     exact = store.revert(edit, at=edit)
     assert exact.version is not None and dict(store.at(exact.version)) == dict(store.at(base))
     again = store.revert(done.version, at=done.version)
@@ -76,7 +76,7 @@ def test_what_was_changed_since_stays_and_is_told(store: llvs.Store) -> None:
     later = made(store, edit, d_1={"a": 2, "b": 1}, d_2={"a": 2}, plain=2, gone=None, d_gone=None, d_new={"a": 2}, same=0)
     done = store.revert(edit, at=later)
     assert done.version is not None and done.undone == ("d/1",)
-    # Removed since, it stays so; what was made by the version and edited since stays.
+    # A value that was removed since stays removed. One that the version made, and that was edited since, stays.
     assert done.superseded == ("d/1", "d/2", "d/gone", "d/new", "gone", "plain")
     assert state(store, done.version) == {"d/1": {"a": 2, "b": 0}, "d/2": {"a": 2}, "plain": 2, "d/new": {"a": 2}, "same": 0}
     (one, two, three, four) = done.conflicts
@@ -105,7 +105,7 @@ def test_a_merge_is_undone_against_either_side(store: llvs.Store) -> None:
 
 
 def test_what_was_picked_in_full_is_not_superseded(store: llvs.Store) -> None:
-    """A head without the value, or without the object, has what the version itself counted, and all else of it."""
+    """If the head lacks the value or the object, the result has the counts of the version itself, and all of its other members."""
     rules = store.make_version(root=True, update={"__llvs_schema": b'{"merge":1,"ids":{"d/":{"/n":"counter","/m/n":"counter"}}}'})
     for before, was, became, result in (
         (None, {"a": 1, "n": 1}, {"a": 2, "n": 3}, {"a": 2, "n": 2}),
@@ -127,7 +127,7 @@ def test_cherry_pick(store: llvs.Store) -> None:
     picked = made(store, base, d_1={"a": 1, "n": 2}, plain=1, d_2={"a": 1, "c": 1}, d_3={"a": 1}, d_4={"a": 1})
     done = store.cherry_pick(picked, onto=head)
     assert done.version is not None and done.version.predecessors == (head.id,) and done.counts
-    # The newer role is the picked version's: what both changed is as it has it.
+    # The picked version has the newer role: what both changed is as in the picked version.
     assert state(store, done.version) == {
         "d/1": {"a": 1, "n": 6, "b": 1},
         "plain": 1,
@@ -173,7 +173,7 @@ def test_undo_and_redo_step_by_step() -> None:
         # A new save leaves nothing to redo.
         saved(notes, 9)
         assert not notes.can_redo and notes.redo() is None
-        # The same after a save that changes nothing, of which nothing is left to undo.
+        # The same after a save that changes nothing, so that nothing of it can be undone.
         assert notes.undo() is not None and notes.can_redo
         notes.save(update={"x": notes["x"]})
         assert not notes.can_redo
@@ -241,7 +241,7 @@ def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path, storage: str) -> None:
-    """Each undo is of a process of its own."""
+    """Each undo runs in a process of its own."""
     place = tmp_path / "store"
     with llvs.Coordinator(place, storage=storage, device="a") as notes:
         saved(notes, 1, "y")
@@ -261,7 +261,7 @@ def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path,
         return json.loads(made.stdout)
 
     assert undo() == [False, [], ["x"]]
-    assert undo() == [False, [], ["x"]]  # of the save before
+    assert undo() == [False, [], ["x"]]  # the save before
     assert undo() == [True, ["y"], []]
     assert undo() is None
     with llvs.Coordinator(place, storage=storage, device="a") as notes:
@@ -284,7 +284,7 @@ def test_what_could_not_be_undone_can_be_once_others_took_theirs_back(tmp_path: 
     with device("b") as b:
         saved(b, 2)
     with device("a") as a:
-        # To revert a version by its id says nothing of what undo goes by.
+        # A revert of a version by its id does not affect the undo's record.
         assert a.revert(mine).version is None
         assert [done and done.undone for done in (a.undo(), a.undo())] == [("y",), ()]
     with device("a") as a:
@@ -332,7 +332,7 @@ class Caching(llvs.DictStorage):
 
 
 def test_what_could_not_be_undone_is_kept_of_the_last_saves_alone() -> None:
-    """Of the last 4,096 that were reported. The record is a cache: if it is gone, they are reported once more."""
+    """The last 4,096 reported saves are recorded. The record is a cache: without it they are reported again."""
     most, storage = 4_096, Caching()
 
     def kept() -> list[bytes]:
@@ -364,7 +364,7 @@ def test_a_given_version_is_reverted() -> None:
         saved(notes, 2, "z")
         done = notes.revert(one)
         assert done.version is not None and done.version.id == notes.current_version.id and sorted(notes) == ["x", "z"]
-        # It is undone by now, and is not undone once more.
+        # The save is undone already, and is not undone again.
         assert notes.undo() is not None and sorted(notes) == ["x"]
         assert notes.undo() is not None and sorted(notes) == []
     with llvs.Coordinator(storage="memory") as notes:
@@ -390,7 +390,7 @@ def test_an_undo_that_is_reverted_by_its_id_counts_no_more() -> None:
         assert notes.redo() is not None and sorted(notes) == ["x", "y"] and notes.undo_description == "y"
         redo = notes.redo()
         assert redo is not None and redo.version is not None and sorted(notes) == ["x", "y", "z"] and notes.undo_description == "z"
-        # Nor does a redo count that was reverted.
+        # A redo that was reverted does not count either.
         assert notes.revert(redo.version).version is not None and sorted(notes) == ["x", "y"] and notes.undo_description == "y"
         for left in (["x"], []):
             assert notes.undo() is not None and sorted(notes) == left
@@ -450,7 +450,7 @@ def test_undoing_everything_of_one_leaves_the_others(seed: int) -> None:
     ],
 )
 def test_a_removal_over_which_an_edit_won_is_undone_without_adding_up(rules: Any, base: Any, removed: Any, edited: Any) -> None:
-    """L13: what another device's edit kept is not added to what was there before the removal."""
+    """L13: the values that another device's edit kept are not added to those before the removal."""
     place, schema = f"memory:{random.random()}", {"merge": 1, "ids": {"c/": rules}}
     with (
         llvs.Coordinator(storage="memory", exchange=place, schema=schema, device="a") as a,
@@ -505,7 +505,7 @@ def test_a_counter_is_exact_over_removals_and_their_undoing(start: int, is_whole
         for one in (a, b, a):
             one.sync()
         assert a["c/1"] == b["c/1"] == value(start + 13)["c/1"]
-        # And the first increment, which another device counted on.
+        # Then the first increment, on which another device's count is based.
         a.undo()
         for one in (a, b, a):
             one.sync()
@@ -563,7 +563,7 @@ def test_the_first_increment_is_undone_and_what_others_added_stays(
     done = store.revert(counted, at=later)
     assert done.version is not None and done.undone == ("c/1",) and done.superseded == () and done.conflicts == ()
     assert state(store, done.version)["c/1"] == expected
-    # Once more, it adds what it added.
+    # Reverting the undo adds the same again.
     if expected != before and expected != {"a": 1}:
         assert state(store, store.revert(done.version, at=done.version).version)["c/1"] == more
     assert state(store, store.revert(counted, at=counted).version).get("c/1") == state(store, at).get("c/1")
@@ -579,7 +579,7 @@ def test_the_first_increment_is_undone_after_a_merge(store: llvs.Store) -> None:
 
 
 def test_what_a_new_value_began_with_is_undone_where_others_counted_on(store: llvs.Store) -> None:
-    """The value stays, since others changed it; its counters go back by what it began with."""
+    """The value stays, since others changed it. Its counters are reduced by their initial values."""
     new = made(store, ruled(store), d_1={"name": "A", "n": 2})
     later = made(store, new, d_1={"name": "B", "n": 5})
     done = store.revert(new, at=later)
@@ -611,7 +611,7 @@ def test_the_edit_that_lost_is_back_when_the_one_that_won_is_undone(store: llvs.
         done = store.revert(undone, at=merged)
         at = done.version or merged
         assert state(store, at) == state(store, left)
-        # Once more: what won is there again.
+        # Reverting the undo restores the winning edit.
         if done.version is not None:
             assert state(store, store.revert(done.version, at=done.version).version) == state(store, merged)
 
@@ -629,7 +629,7 @@ def test_an_edit_before_the_one_that_won_is_told(store: llvs.Store) -> None:
     assert state(store, done.version)["d/1"] == {"name": "first", "x": 5} and done.superseded == ()
     (conflict,) = done.conflicts
     assert (conflict.newer, conflict.older, conflict.result) == (b'"first"', b'"theirs"', b'"first"')
-    # Without both, what lost is there; what was edited since stays.
+    # Without both, the losing edit prevails; later edits stay.
     done = store.revert(first, at=done.version)
     assert state(store, done.version)["d/1"] == {"name": "theirs", "x": 5} and done.conflicts == () and done.superseded == ()
 
@@ -677,11 +677,11 @@ def test_a_slot_that_lost_goes_back_once_the_edit_that_won_is_undone(store: llvs
         assert state(store, first.version) == {"d/1": {**state(store, a)["d/1"], **later}}
         second = store.revert(a, at=first.version)
         assert state(store, second.version) == {"d/1": {**state(store, base)["d/1"], **later}}
-        # And back.
+        # Then the redo.
         redone = store.revert(second.version, at=second.version)
         assert state(store, redone.version) == state(store, first.version)
         assert state(store, store.revert(first.version, at=redone.version).version) == state(store, at)
-    # The one that lost first: its slot had nothing left to take back, and is there again; then once more.
+    # The edit that lost first. Its slot had nothing left to revert, and is restored; then the same with the second.
     first = store.revert(a, at=merged)
     assert state(store, first.version)["d/1"] == {"bio": "one\nBob's\ntwo\n", "slots": [7, 200], "n": 10}
     assert first.superseded == ("d/1",)
@@ -702,7 +702,7 @@ def test_an_edit_before_the_one_that_won_beside_a_text(store: llvs.Store) -> Non
 
 
 def test_edits_that_lost_in_several_merges_come_back_by_their_age(store: llvs.Store) -> None:
-    """Also where the edit that won over both stands on another one, which is undone, too."""
+    """The same if the winning edit was made on another one, which is undone, too."""
     base = ruled(store, d_1={"name": "A", "n": 0})
     other = made(store, base, d_1={"name": "other", "n": 2})
     one = made(store, base, d_1={"name": "one", "n": 1})
@@ -718,7 +718,7 @@ def test_edits_that_lost_in_several_merges_come_back_by_their_age(store: llvs.St
 
 
 def test_the_edit_that_lost_in_a_criss_cross_is_back(store: llvs.Store) -> None:
-    """The two lines have several common ancestors, of which none alone is what they stand on."""
+    """The two lines have several common ancestors; each has only a part of their common history."""
     base = ruled(store, d_1={"name": "0", "n": 0})
     a, b = made(store, base, d_1={"name": "0", "n": 1}), made(store, base, d_1={"name": "0", "n": 2})
     left = store.merge(made(store, a, other=1), b)
@@ -738,7 +738,7 @@ def test_the_edit_that_lost_in_another_head_of_the_same_state_is_back(is_behind:
     """Two devices reach equal states, and only one of them merged the edit that lost; both heads stay, since their states are equal."""
     with llvs.Coordinator(storage="memory", device="carol") as notes:
         store = notes.store
-        # (With counters the same bytes are no same state.)
+        # (With counters equal bytes do not imply equal states.)
         schema = store.make_version(update={"__llvs_schema": b'{"merge":1,"ids":{"d/":{"/tags":"set"}}}'})
         base = made(store, schema, d_1={"name": "0", "tags": []})
         bobs = made(store, base, d_1={"name": "0", "tags": ["b"]})
@@ -765,7 +765,7 @@ def test_an_edit_that_an_arbiter_left_out_takes_nothing_off(store: llvs.Store, c
         later = made(store, merged, d_1={"n": counted, "name": "later"})
         done = store.revert(dropped, at=later)
         assert done.version is None and done.superseded == ("d/1",)
-        # The other one is taken back by what it counted.
+        # The other one is reverted by its count.
         done = store.revert(kept, at=merged)
         assert state(store, done.version) == state(store, dropped)
 

@@ -101,7 +101,7 @@ def test_what_all_undid_is_away(what: str, is_swapped: bool, order: str) -> None
             if order != "beside each other":
                 devices.sync()
         assert devices.value() == first
-        # If both redo, both edits return.
+        # If both redo, both edits prevail again.
         for device in (0, 1):
             assert devices.all[device].redo() is not None
         again = devices.value()
@@ -301,7 +301,7 @@ class Drawn:
         self.devices = Devices({**FIRST, "l": [1, 2], "items": []}, count)
         self.first = self.devices.same()
         self.saves: dict[str, tuple[str, int]] = {}
-        #: By device: the saves that are not undone, and those that are. In all: the saves of which nothing was left to undo.
+        #: By device: the saves that are not undone, and those that are. For all: the saves of which nothing could be undone.
         self.standing: list[list[str]] = [[] for _ in self.devices.all]
         self.undone: list[list[str]] = [[] for _ in self.devices.all]
         self.passed: set[str] = set()
@@ -371,7 +371,7 @@ class Drawn:
     def redo(self, device: int) -> None:
         if self.devices.all[device].redo() is not None and self.undone[device]:
             self.standing[device].append(self.undone[device].pop())
-            # A save that was passed over may have come after it. Undos go from the newest save to the oldest.
+            # A skipped save may be later than this one. Undos proceed from the newest save to the oldest.
             self.standing[device].sort(key=lambda version: self.saves[version][1])
 
     def check(self) -> None:

@@ -24,7 +24,7 @@ def store() -> Iterator[llvs.Store]:
 
 
 def total(id: str, base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]) -> bytes:
-    """Adds up what both sides did, in a form that is no JSON."""
+    """Adds up the changes of both sides, in a form that is not JSON."""
     numbers = [int((value or b"#0")[1:]) for value in (base, newer, older)]
     return b"#%d" % (numbers[1] + numbers[2] - numbers[0])
 
@@ -99,7 +99,7 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
         [("d/1", ("a",), b"0", b"2", b"1"), ("d/1", key, b"0", b"2", b"1"), ("d/2", key, b"0", b"2", b"1")], key=str
     )
     assert merged.metadata["__llvs_arbiter"] == "host" and merged.metadata["__llvs_conflicts"]["n"] == 5
-    # Merged again without it, other things stand.
+    # A merge without the merger has other results.
     assert not store.explain(merged).recorded
     by_rules = store.merge(a, b)
     assert by_rules.metadata["__llvs_arbiter"] == "rules" and json.loads(store.at(by_rules)["d/1"])["a"] == 2

@@ -83,7 +83,7 @@ def check_merge(store: llvs.Store, merge: dict[str, Any]) -> None:
     seen: list[Any] = []
 
     class Watching:
-        """Passes on to the built-in arbiter, and looks."""
+        """Passes to the built-in arbiter, and records the merge."""
 
         fallback = ARBITERS[merge["arbiter"]]
 

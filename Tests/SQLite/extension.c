@@ -1,6 +1,7 @@
 /*
- * The extension within a program under AddressSanitizer, whose allocations for SQLite fail one after another; connections in threads; what
- * refuses to load. Built by scripts/suites/59-sqlite: with SQLITE_CORE the extension is linked in, without it is loaded.
+ * The extension in a program under AddressSanitizer. SQLite's allocations fail one after another; connections are used in several threads;
+ * and the extension must refuse to load in some cases. Built by scripts/suites/59-sqlite: with SQLITE_CORE the extension is linked in,
+ * without it is loaded.
  *
  *     extension <empty folder> [<path of libllvs_sqlite.so>]
  */
@@ -33,7 +34,7 @@ static void must(llvs_status status, llvs_error *error) {
 /* ---- allocations that fail ---- */
 
 static sqlite3_mem_methods usual;
-/* Of the thread that set it: how many allocations succeed from now on; -1: all. */
+/* How many allocations of the thread that set it still succeed; -1: all. */
 static long until_failure = -1;
 
 static int fails(void) {
@@ -99,7 +100,7 @@ static sqlite3 *connect(void) {
     return db;
 }
 
-/* All columns of all rows, as one number; the code of SQLite in `*code`. */
+/* Adds up all columns of all rows into one number. `*code` receives SQLite's result code. */
 static unsigned long long sum(sqlite3 *db, const char *statement, int *code, int *rows) {
     sqlite3_stmt *prepared = NULL;
     unsigned long long total = 0;
@@ -153,7 +154,8 @@ static void test_statements(void) {
     }
 }
 
-/* Each allocation of SQLite in turn fails, once or for good, while a statement runs: it reports that, or returns its usual rows. */
+/* Each allocation of SQLite fails in turn, once or from then on, while a statement runs. The statement reports it, or returns its usual
+ * rows. */
 static void test_failing_allocations(void) {
     int i, failures = 0;
     for (i = 0; i < STATEMENT_COUNT; i++) {
@@ -175,7 +177,7 @@ static void test_failing_allocations(void) {
                 failures++;
                 check(code == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM || code == SQLITE_ERROR || code == SQLITE_CANTOPEN, statements[i]);
             }
-            /* Afterwards it answers. */
+            /* Afterwards the statement works again. */
             check(sum(db, statements[i], &code, &rows) == wanted && code == wanted_code, "after a failed allocation");
             check(sqlite3_close(db) == SQLITE_OK, "the connection closes after a failed allocation");
             if (is_over) break;
@@ -183,7 +185,7 @@ static void test_failing_allocations(void) {
     }
     printf("%d statements failed for lack of memory\n", failures);
     check(failures > 300, "allocations were failed");
-    /* While it is loaded, too. */
+    /* The same while the extension is loaded. */
     for (i = 0; i < 200; i++) {
         sqlite3 *db;
         char *message = NULL;
@@ -235,7 +237,7 @@ static void test_threads(void) {
 static int is_old(void) { return 3030001; }
 static const char *old_name(void) { return "3.30.1"; }
 
-/* The extension calls what it was loaded with first: the connections of another SQLite would be handed to that. */
+/* The extension calls the SQLite that loaded it first, and would pass connections of another SQLite to that one. */
 static void test_other_copies(void) {
     static struct sqlite3_api_routines other;
     int (*init)(sqlite3 *, char **, const struct sqlite3_api_routines *);
@@ -243,7 +245,7 @@ static void test_other_copies(void) {
     char *message = NULL;
     sqlite3 *db;
     *(void **)(&init) = library ? dlsym(library, "sqlite3_llvssqlite_init") : NULL;
-    check(init != NULL, "the entry point is there");
+    check(init != NULL, "the library has its entry point");
     if (!init || sqlite3_open(":memory:", &db) != SQLITE_OK) return;
     other.mprintf = sqlite3_mprintf;
     other.libversion_number = is_old;
@@ -274,7 +276,7 @@ int main(int argc, char **argv) {
     failing.xMalloc = allocate;
     failing.xRealloc = reallocate;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &failing);
-    /* Else SQLite allocates from pools, in which nothing fails. */
+    /* Otherwise SQLite allocates from pools, where nothing fails. */
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
     make_store();
     test_statements();

@@ -193,4 +193,4 @@ def test_damaged_values(connect: Any, tmp_path: Path) -> None:
             file.write_bytes(data)
     database = connect()
     said = refused(database, "SELECT count(*), sum(length(data)) FROM llvs_values(?)", str(path))
-    assert "damage" in said or "no version" in said or "not what was written" in said, said
+    assert "damage" in said or "no version" in said or "not match what was written" in said, said

@@ -49,14 +49,14 @@ def test_a_statement_sees_one_state(large: tuple[str, str], database: Any) -> No
     walk = database.execute("SELECT version FROM llvs_versions(?)", (path,))
     rows, found, versions = [scan.fetchone()], [indexed.fetchone()], [walk.fetchone()]
     other_process(path, storage)
-    # Another statement that begins meanwhile is of the same state, as within a transaction.
+    # Another statement that begins meanwhile reads the same state, as within a transaction.
     assert database.execute("SELECT count(*) FROM llvs_values(?) WHERE id >= 'v'", (path,)).fetchall() == [(3_000,)]
     rows += scan.fetchall()
     found += indexed.fetchall()
     versions += walk.fetchall()
     assert [id for id, _ in rows] == [f"v{n:05}" for n in range(3_000)] and not any(data == "changed" for _, data in rows)
     assert [row[0] for row in found] == [id for id, _ in rows] and len(versions) == 8
-    # The next one sees what came.
+    # The next statement reads the new versions.
     assert database.execute("SELECT count(*) FROM llvs_values(?) WHERE id GLOB 'new*'", (path,)).fetchall() == [(5,)]
     assert database.execute("SELECT count(*) FROM llvs_versions(?)", (path,)).fetchall() == [(13,)]
 
@@ -84,7 +84,7 @@ def interrupted(database: Any, driver: Any, statement: str, path: str, said: str
 
     def interrupt() -> None:
         begun.wait(300)
-        # Somewhere in what comes after the first row of what is asked.
+        # At some time after the first row.
         time.sleep(0.02)
         while not ended.wait(0.01):
             database.interrupt()
@@ -110,7 +110,7 @@ def test_interrupting_a_join(large: tuple[str, str], connect: Callable[..., Any]
 
 
 def test_interrupting_what_the_library_does(connect: Callable[..., Any], driver: Any, tmp_path: Path) -> None:
-    """Making an index of many values is one call of the library; a progress handler interrupts as well."""
+    """One call of the library builds an index of many values. A progress handler interrupts it as well."""
     path = str(tmp_path / "indexed.llvs")
     with llvs.Coordinator(path) as notes:
         notes.register_schema({"merge": 1, "indexes": {"n": {"prefix": "", "on": ["/n"]}}})
@@ -118,12 +118,12 @@ def test_interrupting_what_the_library_does(connect: Callable[..., Any], driver:
     database = connect(check_same_thread=False)
     long_step = "interrupted in the middle of a long step"
     interrupted(database, driver, "SELECT id FROM llvs_values(note(?)) WHERE index_name = 'n'", path, long_step)
-    # Set when the function is about to be asked, so that the first who can notice is the step itself.
+    # Set just before the function is called, so that the long step is the first to notice.
     database.create_function("interrupting", 1, lambda value: database.interrupt() or value)
     with pytest.raises(driver.OperationalError, match=long_step):
         database.execute("SELECT id FROM llvs_values(interrupting(?)) WHERE index_name = 'n'", (path,)).fetchall()
     assert database.execute("SELECT count(*) FROM llvs_values(?) WHERE index_name = 'n'", (path,)).fetchall() == [(40_000,)]
-    # Now that it is made, nothing is left to interrupt.
+    # The index is complete now, so nothing is interrupted.
     database.set_progress_handler(lambda: 1, 1)
     with pytest.raises(driver.OperationalError, match="interrupt"):
         database.execute("SELECT id FROM llvs_values(?) WHERE index_name = 'n'", (path,)).fetchall()
@@ -176,7 +176,8 @@ def test_one_connection_in_threads(large: tuple[str, str], connect: Callable[...
 
 @pytest.mark.parametrize("kind", ["file"])
 def test_a_child_of_the_process(tmp_path: Path, driver: Any, kind: str) -> None:
-    """SQLite's connections do not outlive fork; one to memory is used all the same, and opens its stores again there."""
+    """SQLite's connections do not outlive a fork. A connection to memory can be used nevertheless, and opens its stores again in the
+    child."""
     path = str(tmp_path / "forked.llvs")
     script = f"""
 import importlib, os, sys

@@ -16,7 +16,7 @@ AT, INDEX = "at = 'draft'", "index_name = 'by-name'"
 
 
 def plan(database: Any, statement: str) -> list[str]:
-    """Returns what EXPLAIN QUERY PLAN prints for each function in a statement, without the bits in front of it."""
+    """Returns what EXPLAIN QUERY PLAN prints for each function in a statement, without the leading bits."""
     rows = database.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
     return [found[1] for row in rows if (found := re.search(r"VIRTUAL TABLE INDEX \d+:(.*)", row[3]))]
 
@@ -57,7 +57,7 @@ def plan(database: Any, statement: str) -> list[str]:
 )
 def test_values(database: Any, where: str, expected: str) -> None:
     (found,) = plan(database, f"SELECT id, data FROM llvs_values('notes.llvs') {where}")
-    # SQLite may hand the parts over in any order, and range conditions of its own with GLOB and LIKE.
+    # SQLite may pass the parts in any order, and with GLOB and LIKE its own range conditions.
     order = re.search(r" ORDER BY .*", found)
     parts = set(re.sub(r" ORDER BY .*", "", found).split(" AND "))
     wanted = re.sub(r" ORDER BY .*", "", expected)
@@ -108,7 +108,7 @@ def test_what_comes_from_another_table_comes_first(database: Any) -> None:
 
 
 def test_only_what_is_read_is_fetched(contacts: Contacts, database: Any) -> None:
-    """The bits in front say which columns are read: without the data it need not be fetched."""
+    """The leading bits say which columns are read. The data is fetched only if its column is read."""
     def bits(columns: str) -> int:
         (row,) = database.execute(f"EXPLAIN QUERY PLAN SELECT {columns} FROM llvs_values('p')").fetchall()
         return int(re.search(r"INDEX (\d+):", row[3])[1]) >> 8
@@ -198,18 +198,18 @@ def test_the_encoding_may_change_after_the_first_use(connect: Any, tmp_path: Any
     assert database.execute(asked, (path,)).fetchall() == [("a",), ("\uff5e",), ("\U0001f600",)]
     database.execute("PRAGMA encoding = 'UTF-16be'")
     if database.execute("PRAGMA encoding").fetchone()[0] == "UTF-16be":
-        # Another text, so that no statement that was prepared before is taken.
+        # Another text, so that no earlier prepared statement is reused.
         assert database.execute(asked + " ASC", (path,)).fetchall() == [("a",), ("\U0001f600",), ("\uff5e",)]
 
 
 def test_a_prefix_without_case_passes_over_what_lies_between(database: Any, tmp_path: Any) -> None:
-    """LIKE 'contact/%' may match CONTACT/…, and reads all the same little of what lies between: counted by bytes that are fetched."""
+    """LIKE 'contact/%' also matches CONTACT/…, and yet reads little of what lies between: the test counts the bytes that are fetched."""
     path = str(tmp_path / "many.llvs")
     with llvs.Store(path) as store:
         store.make_version(insert={f"b{n:05}": b"x" for n in range(20_000)} | {"contact/1": b"", "CONTACT/2": b"", "zz": b""})
     asked = "SELECT id FROM llvs_values(?) WHERE id LIKE 'contact/%'"
     assert database.execute(asked, (path,)).fetchall() == [("CONTACT/2",), ("contact/1",)]
-    # The scan of all takes some 20,000 steps of SQLite, which are counted; this one a few.
+    # A scan of everything needs about 20,000 steps of SQLite, which the test counts; this query needs a few.
     steps = []
     database.set_progress_handler(lambda: steps.append(1), 10)
     database.execute("SELECT count(*) FROM llvs_values(?) WHERE id LIKE 'contact/%'", (path,)).fetchall()

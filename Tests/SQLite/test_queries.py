@@ -17,13 +17,14 @@ from sampling import drawn
 import llvs
 
 IDS = ["007", "7", "7.0", "10", "9", "-1", "1e1", "note/1", "note/2", "Note/1", "a", "A", "ab", "é", "", "zz"]
-#: Columns of another table, by their affinity. What is in them is a number and a text, now and then NULL or a blob.
+#: Columns of another table, by their affinity. They hold numbers and texts, and rarely NULL or a blob.
 AFFINITIES = {"integer": "INTEGER", "real": "REAL", "text": "TEXT", "numeric": "NUMERIC", "none": "", "blob": "BLOB"}
 
 
 @pytest.fixture
 def tables(connect: Callable[..., Any], tmp_path: Any) -> Any:
-    """A connection with both: `f_values` and so on are what the functions give, `t_values` ordinary tables with the same rows."""
+    """A connection with both kinds of tables: `f_values` and so on are the functions, `t_values` and so on ordinary tables with the same
+    rows."""
     path = str(tmp_path / "some.llvs")
     with llvs.Store(path) as store:
         version = store.make_version(insert={id: str(n).encode() for n, id in enumerate(IDS) if id}, timestamp=1000.0)
@@ -150,8 +151,8 @@ def test_both_answer_alike(tables: Any) -> None:
             continue
         assert not isinstance(expected, str), (expected, statement)
         if found != expected:
-            # Rows that are equal in what they are ordered by may come in any order; and SQLite takes a column for a constant that equals
-            # one, though 10 equals '10' and '1e1'. So all rows are looked at, in any order.
+            # Rows with equal sort keys may come in any order. SQLite also replaces a column by a constant that equals it, though 10 equals
+            # '10' and '1e1'. So the rows are compared in any order.
             assert len(found) == len(expected), statement
             whole = re.sub(" LIMIT.*", "", statement)
             assert Counter(over("llvs_{name}(" + quoted(path) + ")", whole)) == Counter(over("t_{name}", whole)), statement

@@ -182,7 +182,7 @@ def test_joins_with_ordinary_tables(contacts: Contacts, database: Any) -> None:
     given = (contacts.path, contacts.first)
     assert database.execute(asked.format(""), given).fetchall() == [("Bern", "Bob"), ("Rome", "Cy")]
     assert database.execute(asked.format("LEFT"), given).fetchall() == [("Bern", "Bob"), ("Oslo", None), ("Rome", "Cy"), ("Ulm", None)]
-    # Before, SQLite does not hand arguments over to what stands to the right of RIGHT JOIN, which is told.
+    # Earlier versions of SQLite pass no arguments to a function to the right of RIGHT JOIN, which is an error.
     if sqlite_version(database) >= (3, 51):
         asked = "SELECT v.id, city FROM cities RIGHT JOIN llvs_values(?, ?) v ON v.id = person WHERE v.id GLOB 'contact/*' ORDER BY v.id"
         expected = [("contact/1", "Bern"), ("contact/2", None), ("contact/3", "Rome"), ("contact/4", None)]

@@ -1,4 +1,4 @@
-/* Defects for the sanitizers to find: one that sees nothing would pass every test. Run by scripts/sanitize. */
+/* Defects that the sanitizers must find; a sanitizer that finds nothing would let every test pass. Run by scripts/sanitize. */
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>

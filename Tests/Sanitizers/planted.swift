@@ -1,4 +1,4 @@
-// Defects for the sanitizers to find: one that sees nothing would pass every test. Run by scripts/sanitize.
+// Defects that the sanitizers must find; a sanitizer that finds nothing would let every test pass. Run by scripts/sanitize.
 import Glibc
 
 final class Counter: @unchecked Sendable { var count = 0 }

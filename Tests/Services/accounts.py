@@ -50,7 +50,7 @@ class Accounts:
         return kind.lower() == "bearer" and self.access.get(token, 0) > self.now
 
     def authorize(self, query: dict[str, str]) -> Answer:
-        """The page on which the user consents. It consents at once."""
+        """The page on which the user consents. It consents immediately."""
         target, challenge = query.get("redirect_uri", ""), query.get("code_challenge", "")
         if query.get("response_type") != "code" or not target or (challenge and query.get("code_challenge_method") != "S256"):
             return Answer.of({"error": "invalid_request"}, 400)

@@ -20,7 +20,7 @@ from pcloud import PCloud
 
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
 LAYOUTS = ["interchange", "packed"]
-#: Rounds that nothing but what a test does leads to.
+#: Settings with which only the test itself leads to rounds.
 SELDOM: dict[str, Any] = {"after_save": 0.05, "after_saves": 0.5, "poll": 10_000.0, "longest_poll": 10_000.0, "longest_pause": 0.1}
 
 
@@ -40,7 +40,7 @@ def devices(request: Any, service: Any, tmp_path: Path) -> Iterator[tuple[llvs.C
 
 
 def test_what_leads_to_a_round(clock: MovedClock, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """Opening, saving, that there is news, coming to the front, that the network is back, and the user."""
+    """Rounds begin after opening, a save, a notification of news, a return to the foreground, the return of the network, and on request."""
     laptop, phone = devices
     with llvs.Syncer(laptop, **SELDOM) as syncer:
         eventually(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
@@ -53,16 +53,16 @@ def test_what_leads_to_a_round(clock: MovedClock, devices: tuple[llvs.Coordinato
             phone.sync()
             lead()
             eventually(lambda: f"news{number}" in laptop)
-        # The last round has ended, and is counted.
+        # The last round has ended, and was counted.
         eventually(lambda: syncer.status.state == SyncState.IDLE)
         syncer.conditions = SyncConditions.OFFLINE
         eventually(lambda: syncer.status.state == SyncState.WAITING and syncer.status.reason == SyncReason.OFFLINE)
         sent = syncer.status.sent
         laptop.save(insert={"offline": b"3"})
-        # It has heard of it, and the time is over in which it waits for other saves.
+        # The save is noticed, and the delay for further saves is over.
         eventually(lambda: syncer.status.places[0].pending_versions == 1)
         clock.advance(1)
-        # A round may have merged what had arrived before: it needs no network.
+        # A round may have merged what had arrived before, which needs no network.
         eventually(lambda: syncer.status.state == SyncState.WAITING)
         assert syncer.status.sent == sent and syncer.status.places[0].pending_versions == 1
         syncer.conditions = SyncConditions.NONE
@@ -83,7 +83,7 @@ def test_polls(devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
 @pytest.mark.in_turn("devices", "kind", "service")
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "lost answer", "cut answer"])
 def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator], kind: str) -> None:
-    """Rounds that fail are made again, and nothing that was saved meanwhile is left out."""
+    """Failed rounds are repeated, and no save made meanwhile is left out."""
     laptop, phone = devices
     laptop.save(insert={"first": b"1"})
     service.service.inject(kind, 12)
@@ -95,10 +95,10 @@ def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coord
 
 
 def test_somebody_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
-    """No round by itself then; a round that is requested after the user has signed in succeeds."""
+    """No round begins automatically then. A round that is requested after the user has signed in succeeds."""
     laptop, phone = devices
     if service.scheme == "pcloud":
-        service.sign_in(refresh_token=None)  # it gives none
+        service.sign_in(refresh_token=None)  # it issues none
     if service.scheme in ("cloudkit", "pcloud"):
         service.service.expire_tokens()
     else:
@@ -106,7 +106,7 @@ def test_somebody_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple
     with llvs.Syncer(laptop, **SELDOM) as syncer:
         laptop.save(insert={"a": b"1"})
         eventually(lambda: syncer.status.places and syncer.status.places[0].reason == SyncReason.SIGN_IN)
-        # A save may lead to one more round, which ends in the same way; then no time leads to another one.
+        # A save may lead to one more round, which ends in the same way. After that, time alone leads to no round.
         eventually(lambda: syncer.status.state == SyncState.PAUSED and syncer.status.next_round is None)
         for _ in range(3):
             clock.advance(5)

@@ -30,7 +30,7 @@ def service(request: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def sign_in(service: Any) -> None:
-    """pCloud gives nothing to renew a token with."""
+    """Signs in. pCloud issues no refresh token."""
     service.sign_in(**({"refresh_token": None} if service.scheme == "pcloud" else {}))
 
 
@@ -38,7 +38,7 @@ only_drives = pytest.mark.parametrize("service", DRIVES, indirect=True)
 
 
 def revoke(service: Any) -> None:
-    """As when the person takes back the consent."""
+    """Revokes the consent, as the user can."""
     if service.scheme == "cloudkit":
         service.service.users.clear()
     else:
@@ -47,7 +47,7 @@ def revoke(service: Any) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_token_that_was_revoked(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """1: the error says so, in the middle of an exchange and at its beginning; the token file stays. After the user has signed in again
+    """1: the error reports it, in the middle of an exchange and at its beginning; the token file stays. After the user has signed in again
     everything continues."""
     place, second = service.place(layout=layout), new_store()
     exchange(store, place)
@@ -70,7 +70,7 @@ def test_a_token_that_was_revoked(service: Any, store: llvs.Store, new_store: An
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_token_that_another_program_renewed(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """2: the old one serves no more, and what the other has written is taken, without a further renewal."""
+    """2: the old token is invalid, and the one that the other program has written is used, without a further renewal."""
     place, second = service.place(layout=layout), new_store()
     with llvs.Exchange(store, place) as way:
         way.send()
@@ -94,7 +94,7 @@ def test_a_token_that_another_program_renewed(service: Any, store: llvs.Store, n
 @only_drives
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_copies_that_somebody_made(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """7: of the folder, and of the files in it, under names of their own: they are neither read nor written, and hold nothing up."""
+    """7: copies of the folder, and copies of its files under other names, are neither read nor written, and do not disturb the exchange."""
     place, second, tree = service.place(layout=layout), new_store(), service.service.tree
     exchange(store, place)
 
@@ -127,7 +127,7 @@ def test_copies_that_somebody_made(service: Any, store: llvs.Store, new_store: A
 
 
 def test_records_that_somebody_copied(tmp_path: Path, store: llvs.Store, new_store: Any) -> None:
-    """7, at CloudKit: a record under a longer name is a copy of the version that it names, and is left unchanged."""
+    """7, at CloudKit: a record under a longer name is a copy of the version that it names, and stays unchanged."""
     container, second = Container(tmp_path), new_store()
     exchange(store, container.place())
     zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")

@@ -29,7 +29,7 @@ def lists(asked: list[str]) -> int:
 
 
 def test_names_that_only_case_tells_apart(box: Cloud, new_store: Any) -> None:
-    """20: they are one there. What has the name is not written over, and not taken for what it is not."""
+    """20: the two are one name at Box. The existing file is not overwritten, and not mistaken for the version."""
     first = new_store()
     save(first, "x")
     exchange(first, box.place())
@@ -44,7 +44,7 @@ def test_names_that_only_case_tells_apart(box: Cloud, new_store: Any) -> None:
 
 
 def test_folders_in_another_case(box: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """20: a user made the folder by hand."""
+    """20: a user has created the folder in other letters."""
     box.service.tree.add("0", "NOTES", None)
     exchange(store, box.place())
     assert len(exchange(new_store(), box.place()).retrieved) == 3
@@ -53,7 +53,7 @@ def test_folders_in_another_case(box: Cloud, store: llvs.Store, new_store: Any) 
 
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 def test_events_are_a_hint(box: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """6: what others do is listed; what we did ourselves, and what happens elsewhere, is not."""
+    """6: a directory with changes of others is listed. After own changes, and changes elsewhere, no directory is listed."""
     place, second = box.place(layout=layout), new_store()
     exchange(store, place)
     with llvs.Exchange(second, place) as way:
@@ -67,13 +67,13 @@ def test_events_are_a_hint(box: Cloud, store: llvs.Store, new_store: Any, layout
         exchange(store, place)
         new = save(store, "new")
         send(store, place)
-        # Each directory with something new in it, once.
+        # Each directory with something new, once.
         assert lists(box.count(way.retrieve)) == (2 if layout == "interchange" else 1)
         assert {mine.id, new.id} <= ids(second) & ids(store)
 
 
 def test_lists_that_are_behind_the_events(box: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """5, 6: files that an event named are searched until a list shows them."""
+    """5, 6: files that an event named are searched again until a list shows them."""
     exchange(store, box.place())
     second = new_store()
     with llvs.Exchange(second, box.place()) as way:
@@ -89,7 +89,7 @@ def test_lists_that_are_behind_the_events(box: Cloud, store: llvs.Store, new_sto
 
 
 def test_events_that_are_forgotten(box: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """6: the position is refused, and all is listed again."""
+    """6: the position is refused, and all directories are listed."""
     exchange(store, box.place())
     second, inner = new_store(), box.service._events
     with llvs.Exchange(second, box.place()) as way:
@@ -118,7 +118,7 @@ def test_lists_of_many_pages(box: Cloud, store: llvs.Store, new_store: Any) -> N
 
 
 def test_a_file_that_is_not_ready(box: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """202 and Retry-After."""
+    """The service answers 202 with Retry-After."""
     exchange(store, box.place())
     box.service.preparing = {node.id for node in files(box, "changes")[:1]}
     assert len(exchange(new_store(), box.place()).retrieved) == 3
@@ -139,7 +139,7 @@ def test_a_name_that_is_reserved_for_a_moment(box: Cloud, store: llvs.Store, mon
 
 
 def test_bytes_that_are_damaged_on_their_way(box: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """The service is told what they hash to, and says what it keeps."""
+    """The upload states a digest, and the answer has the digest of the stored bytes."""
     inner, told = box.service._upload, []
 
     def upload(request: Request, old: Any) -> Answer:
@@ -167,7 +167,7 @@ def test_a_commit_that_gets_lost(box: Cloud, new_store: Any, kind: str) -> None:
 
 
 def test_parts_that_are_there_already(box: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """An answer was lost, and the service takes no part twice: it is asked which it has."""
+    """An answer was lost. The service refuses a part that it has, so it is asked for its parts."""
     inner, told = box.service._session, []
 
     def session(request: Request, method: str, id: str, what: list[str]) -> Answer:
@@ -195,11 +195,11 @@ def test_a_file_stands_where_a_folder_should(box: Cloud, store: llvs.Store) -> N
 
 
 def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store, clock: MovedClock) -> None:
-    """By the rate that is not given in the URL 12 requests a second, and 3 uploads among them: what Box allows is 240 in a minute."""
+    """Without a rate in the URL: 12 requests a second, among them 3 uploads. Box permits 240 uploads in a minute."""
     for number in range(8):
         save(store, f"k{number}")
     inner, at = box.service._upload, []
-    # It continues after the pauses alone, however slow the machine is.
+    # The library continues after the pauses only, however slow the machine is.
     clock.freeze()
 
     def upload(*given: Any) -> Answer:
@@ -210,6 +210,6 @@ def test_uploads_are_counted_apart(box: Cloud, store: llvs.Store, clock: MovedCl
     with llvs.Exchange(store, llvs.Remote(f"box:///notes?endpoint={box.server.url}&layout=interchange", token_file=box.tokens)) as way:
         way.send()
     assert len(at) >= 22
-    # 3 at once, then 3 a second.
+    # 3 immediately, then 3 a second.
     assert all(later - first >= 0.8 * (count - 3) / 3 for first, (count, later) in zip(at[:1] * 99, enumerate(at, 1)))
     assert at[-1] - at[0] < 1.5 * len(at) / 3

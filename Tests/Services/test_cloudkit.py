@@ -40,13 +40,13 @@ class Client:
             return error.code, json.loads(text) if text else None
 
     def ask(self, what: str, body: dict[str, Any], database: str = "private") -> tuple[int, Any]:
-        """As a user."""
+        """Sends a request as a user."""
         path = f"/database/1/{self.service.container}/production/{database}/{what}"
         tokens = f"?ckAPIToken={quote(self.service.api_token)}&ckWebAuthToken={quote(self.token, safe='')}"
         return self.post(self.server.url + path + tokens, json.dumps(body).encode(), {})
 
     def ask_signed(self, what: str, body: dict[str, Any], database: str = "public", date: str = "", spoil: bool = False) -> tuple[int, Any]:
-        """As a server."""
+        """Sends a request as a server."""
         path = f"/database/1/{self.service.container}/production/{database}/{what}"
         data = json.dumps(body).encode()
         date = date or datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -51,7 +51,7 @@ def test_two_stores(container: Container, store: llvs.Store, new_store: Any, lay
 
 
 def test_records_are_those_of_other_apps(container: Container, store: llvs.Store, tmp_path: Path) -> None:
-    """The fields of docs/cloud-drives.md, with the bytes that a folder holds."""
+    """The records have the fields of docs/cloud-drives.md, with the bytes that a folder would hold."""
     exchange(store, container.place())
     folder = tmp_path / "folder"
     with llvs.Exchange(store, folder) as way:
@@ -65,7 +65,7 @@ def test_records_are_those_of_other_apps(container: Container, store: llvs.Store
 
 
 def test_records_that_another_app_made(container: Container, store: llvs.Store, new_store: Any) -> None:
-    """Others' records, of other stores and other types, lie beside them; changes may be an asset, however small."""
+    """Records of other stores and of other types are ignored. Changes may be in an asset, however small they are."""
     exchange(store, container.place())
     for zone in container.service.zones.values():
         for record in list(zone.records.values()):
@@ -82,7 +82,7 @@ def test_records_that_another_app_made(container: Container, store: llvs.Store, 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_two_at_once(container: Container, new_store: Any, layout: str) -> None:
-    """Tokens that serve for one request are taken from one file, by turns."""
+    """Tokens that are valid for one request are read from one file, by one exchange after another."""
     container.service.replacing = True
     stores = [new_store(), new_store()]
     failed: list[BaseException] = []
@@ -91,7 +91,7 @@ def test_two_at_once(container: Container, new_store: Any, layout: str) -> None:
         try:
             for step in range(5):
                 save(stores[number], f"{number}.{step}")
-                # Records that the other one is about to send may be missing for a moment.
+                # Records that the other exchange is about to send may be missing for a moment.
                 with llvs.Exchange(stores[number], container.place(layout=layout)) as way:
                     way.retrieve()
                     way.send()
@@ -124,9 +124,9 @@ def test_a_coordinator(container: Container, tmp_path: Path, layout: str) -> Non
 
 #: Records that are not those of versions: names with a leading _, files of any bytes or size, files that are cut short, and snapshots of
 #: any name; and cases that take 10,000 requests.
-OTHERS = {"all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-          "files that are whole are not called unusable", "snapshot files are kept, replaced and deleted",
-          "snapshot files are no versions", "many files are listed and fetched"}  # fmt: skip
+OTHERS = {"all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+          "complete files are not reported as unusable", "snapshot files are kept, replaced and deleted",
+          "snapshot files are not listed as versions", "many files are listed and fetched"}  # fmt: skip
 
 
 @pytest.mark.in_turn("database", "check")
@@ -153,7 +153,7 @@ def test_stale_lists(container: Container, store: llvs.Store, new_store: Any, la
 
 @pytest.mark.parametrize("layout", ["interchange", None])
 def test_a_list_that_shows_nothing_yet(container: Container, store: llvs.Store, layout: Optional[str]) -> None:
-    """Records can be looked up by name, so it is the same place; one that was emptied is refused."""
+    """The place is recognised, since records can be looked up by name. An emptied place is refused."""
     exchange(store, container.place())
     exchange(store, container.place(layout=layout))
     container.service.stale = 100
@@ -183,7 +183,7 @@ def test_large_values(container: Container, new_store: Any, layout: str) -> None
 
 
 def test_many_large_values_packed(container: Container, new_store: Any) -> None:
-    """More than an asset holds goes into several packs."""
+    """More bytes than an asset can hold are sent in several packs."""
     first, second = new_store(), new_store()
     generator = random.Random(1)
     values = {f"v{number}": generator.randbytes(900_000) for number in range(40)}
@@ -198,7 +198,7 @@ def test_many_large_values_packed(container: Container, new_store: Any) -> None:
 
 
 def test_a_version_too_large_for_a_record(container: Container, store: llvs.Store, new_store: Any) -> None:
-    """It is told as a problem of that version, what builds on it waits, and others go."""
+    """The version is a problem by its name, its descendants wait, and other versions are sent."""
     old = store.most_recent_head
     store.make_version(old, insert={"large": random.Random(1).randbytes(16 << 20)})
     store.make_version(old, insert={"small": b"1"})
@@ -225,7 +225,7 @@ def test_requests(container: Container, store: llvs.Store, new_store: Any, layou
         for number in range(10):
             save(store, f"k{number}")
         asked = container.count(both)
-        # Single files: once for an exchange that is opened it looks for keys, since what is encrypted is not written in clear.
+        # Single files: an exchange that has just been opened looks for keys once, so that it does not send in clear to an encrypted place.
         assert len(asked) == (2 if layout == "packed" else 3), asked
     asked = container.count(lambda: exchange(new_store(), place))
     assert len(asked) <= 12, asked
@@ -246,7 +246,7 @@ def test_snapshots(container: Container, store: llvs.Store, new_store: Any, data
 
 
 def test_a_snapshot_that_another_app_put(container: Container, new_store: Any) -> None:
-    """In the records of docs/cloud-drives.md; it stays beside ours."""
+    """A snapshot in the records of docs/cloud-drives.md. It stays beside the library's own."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as made:
         for path in sorted((VECTORS / "store").rglob("*")):
@@ -328,7 +328,7 @@ def test_a_zone_that_goes_away(container: Container, store: llvs.Store, new_stor
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "cut answer", "lost answer"])
 @pytest.mark.parametrize(("when", "replacing"), [("modify", False), ("lookup", False), ("zone", False), ("upload", False), ("", True)])
 def test_faults(container: Container, store: llvs.Store, new_store: Any, layout: str, kind: str, when: str, replacing: bool) -> None:
-    """Each fault passes. If a token is valid once and the answer with the new one is lost, the user has to sign in again."""
+    """Each fault is temporary. If a token is valid once and the answer with the new one is lost, the user has to sign in again."""
     container.service.replacing = replacing
     save(store, "large", random.Random(1).randbytes(1_000_000))
     place, second = container.place(layout=layout), new_store()
@@ -347,12 +347,12 @@ def test_faults(container: Container, store: llvs.Store, new_store: Any, layout:
 @pytest.mark.parametrize("kind", ["rate limit", "server error"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_refusal_brings_a_token(container: Container, store: llvs.Store, new_store: Any, layout: str, kind: str) -> None:
-    """The newest token is the one that counts, also of an answer behind which the request is made again."""
+    """The newest token is the valid one, also if it came with a refusal after which the request is repeated."""
     container.service.replacing = True
     place, inner, told = container.place(layout=layout), container.service.answer, []
 
     def answer(request: Request) -> Answer:
-        # Each second request is refused, after the one whose token came with it was taken.
+        # Every second request is refused, after the token of the one before was accepted.
         if request.parts[:1] == ["database"] and len(told) < 5 and len(container.service.requests) % 2:
             token = container.service._admit(request, request.parts[4])
             refused = container.service.rate_limited() if kind == "rate limit" else container.service.refusal(503, "TRY_AGAIN_LATER", "")
@@ -371,7 +371,7 @@ def test_a_refusal_brings_a_token(container: Container, store: llvs.Store, new_s
 
 @pytest.mark.parametrize("kind", ["rate limit", "server error"])
 def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store, kind: str, clock: MovedClock) -> None:
-    """`retryAfter` in the body of an answer counts as Retry-After does: within a call, and for all exchanges with that account."""
+    """`retryAfter` in the body of an answer is observed like Retry-After: within a call, and by all exchanges of the account."""
     exchange(store, container.place())
     service, inner, wait = container.service, container.service.refusal, [2]
     service.refusal = lambda *given, **more: inner(*given, **{**more, "retryAfter": wait[0]})  # type: ignore[method-assign]
@@ -385,7 +385,7 @@ def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store,
         wait[0], asked = 600, []
         for each in (way, other, way):
             before = len(service.requests)
-            with pytest.raises(llvs.BusyError, match="left alone for (59[0-9]|600) more seconds"):
+            with pytest.raises(llvs.BusyError, match="no requests for (59[0-9]|600) more seconds"):
                 each.retrieve()
             asked.append(len(service.requests) - before)
         assert asked == [1, 0, 0]
@@ -393,8 +393,8 @@ def test_the_body_says_how_long_to_wait(container: Container, store: llvs.Store,
 
 @pytest.mark.parametrize("damaged", ["", "version", "valueChanges"])
 def test_what_another_app_wrote_stays(container: Container, store: llvs.Store, new_store: Any, tmp_path: Path, damaged: str) -> None:
-    """If another app has meanwhile stored the version in its own way, with a field of its own, that record stays; a damaged one does not.
-    """
+    """Another app has stored the version meanwhile, in its own form and with a field of its own. That record stays, unless it is
+    damaged."""
     exchange(store, container.place())
     version = save(store, "new")
     (tmp_path / "other").mkdir()
@@ -519,7 +519,7 @@ def test_hostile_answers(
     monkeypatch.setattr(container.service, "answer", inner)
     if b"retryAfter" in answer:
         # For a day at most, and by all of the account in this process.
-        with pytest.raises(llvs.BusyError, match="left alone for 8[0-9]{4} more"):
+        with pytest.raises(llvs.BusyError, match="no requests for 8[0-9]{4} more"):
             exchange(store, place)
         return
     second = new_store()
@@ -529,7 +529,7 @@ def test_hostile_answers(
 
 
 def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, new_store: Any) -> None:
-    """By the record name of its owner. It is never made there."""
+    """A zone of another user, given by the owner's record name. The library never creates it."""
     second, shared = new_store(), container.place("shared", owner="_0a1b")
     exchange(store, container.place())
     stranger = new_store()
@@ -579,7 +579,7 @@ def refuse_modify(container: Container, patch: Any, is_bad: Any, code: str) -> N
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("said, code", REFUSALS)
 def test_one_record_is_not_given(container: Container, new_store: Any, layout: str, said: str, code: str, monkeypatch: Any) -> None:
-    """It is a problem by its name, and the others come."""
+    """The record is a problem by its name, and the others are received."""
     place, store, made = container.place(layout=layout), new_store(), set()
     for number in range(4):
         made.add(store.make_version(insert={"k": b"%d" % number}, root=True).id)
@@ -598,7 +598,7 @@ def test_one_record_is_not_given(container: Container, new_store: Any, layout: s
 
 @pytest.mark.parametrize("said, code", REFUSALS)
 def test_one_record_is_not_taken(container: Container, new_store: Any, said: str, code: str, monkeypatch: Any) -> None:
-    """It is a problem by its name; those of the same request go, and those of requests behind it."""
+    """The record is a problem by its name. The others of the same request, and those of later requests, are sent."""
     store, place, seen = new_store(), container.place(), []
     made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(450)}
 
@@ -670,7 +670,7 @@ def test_what_is_said_of_one_record_and_is_of_all(
 
 
 def test_what_cannot_be_looked_at_is_not_written_over(container: Container, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """If a name is taken and its record cannot be read now, it is not overwritten: it may be whole."""
+    """If a name is in use and its record cannot be read now, the record is not overwritten: it may be whole."""
     exchange(store, container.place())
     version = save(store, "new")
     fields = {"storeIdentifier": {"value": "notes", "type": "STRING"}, "appField": {"value": "of another app", "type": "STRING"}}

@@ -23,7 +23,7 @@ def container(tmp_path: Path) -> Iterator[Container]:
 
 
 class Mended:
-    """A version with a damaged record that lists do not show yet, and the events before each try to repair it."""
+    """A version with a damaged record that lists do not show yet, and the events before each attempt to repair it."""
 
     def __init__(self, container: Container, store: llvs.Store, folder: Path, monkeypatch: Any) -> None:
         exchange(store, container.place())
@@ -40,7 +40,7 @@ class Mended:
         self.put(self.damaged, "77")
         container.service.stale = 1
         self.tries: list[str] = []
-        #: What another device does before a try, by its number: the fields that it writes, or None for a record that it removes.
+        #: By number of the attempt, what another device does before it: the fields that it writes, or None if it removes the record.
         self.meanwhile: dict[int, Any] = {}
         inner = container.service._operate
 
@@ -77,7 +77,7 @@ def send(container: Container, store: llvs.Store) -> llvs.ExchangeResult:
 
 
 def test_one_that_another_mends_meanwhile(container: Container, store: llvs.Store, new_store: Any, mended: Mended) -> None:
-    """The other device's record stays, with its own fields."""
+    """Another device repairs the record meanwhile. That record stays, with its own fields."""
     mended.meanwhile[0] = mended.whole
     assert send(container, store).sent == (mended.version.id,)
     assert mended.tries == ["update"] and mended.record.tag == "780" and mended.record.fields == mended.whole
@@ -87,7 +87,7 @@ def test_one_that_another_mends_meanwhile(container: Container, store: llvs.Stor
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_one_that_is_damaged_again(container: Container, store: llvs.Store, new_store: Any, mended: Mended, gone: bool) -> None:
-    """It is looked at again, and what is there then is mended; one that was removed is made."""
+    """The record is read again, and repaired in its present state. A removed one is created."""
     mended.meanwhile[0] = None if gone else {**mended.damaged, "valueChanges": {"value": "AAAA", "type": "BYTES"}}
     assert send(container, store).sent == (mended.version.id,)
     assert mended.tries == (["update", "create"] if gone else ["update", "update"])
@@ -97,11 +97,11 @@ def test_one_that_is_damaged_again(container: Container, store: llvs.Store, new_
 
 
 def test_one_that_is_damaged_all_the_time(container: Container, store: llvs.Store, new_store: Any, mended: Mended) -> None:
-    """It is a problem of that version by name, after five looks; later it is mended."""
+    """After five attempts the version is a problem by its name. A later send repairs the record."""
     mended.meanwhile = {number: mended.damaged for number in range(100)}
     sent = send(container, store)
     assert not sent.sent and [each.name for each in sent.problems] == [mended.version.id]
-    assert "others write it all the time" in sent.problems[0].reason and mended.tries == ["update"] * 5
+    assert "other devices write it all the time" in sent.problems[0].reason and mended.tries == ["update"] * 5
     mended.meanwhile.clear()
     assert send(container, store).sent == (mended.version.id,)
     container.service.stale = 0
@@ -120,7 +120,7 @@ def test_one_whose_changes_were_an_asset(container: Container, store: llvs.Store
 
 
 def test_a_record_that_is_found_damaged_when_all_is_verified(container: Container, store: llvs.Store, new_store: Any) -> None:
-    """Its change tag is that of the look, so nothing is asked for once more."""
+    """The change tag is known from the verification, so the record is not read again."""
     exchange(store, container.place())
     zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
     record = zone.records[store.most_recent_head.id]
@@ -133,7 +133,7 @@ def test_a_record_that_is_found_damaged_when_all_is_verified(container: Containe
 
 
 def test_a_record_of_another_kind(container: Container, store: llvs.Store, new_store: Any) -> None:
-    """It is a problem of that version by name, at once, and stays as it is; the version goes once it is away."""
+    """The version is a problem by its name after the first attempt, and the record stays. The version is sent once the record is gone."""
     exchange(store, container.place())
     version = save(store, "new")
     zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
@@ -150,7 +150,7 @@ def test_a_record_of_another_kind(container: Container, store: llvs.Store, new_s
 
 
 def test_a_removed_record_that_a_look_finds(container: Container, store: llvs.Store, mended: Mended, monkeypatch: Any) -> None:
-    """It counts as one that is not there."""
+    """A record marked as deleted counts as absent."""
     mended.meanwhile[0] = None
     answers = container.service.answer
 

@@ -22,7 +22,7 @@ from service import Request
 
 LAYOUTS = ["interchange", "packed"]
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud}
-#: More than each takes in one request.
+#: Larger than one request of the service can be.
 LARGE = {"gdrive": 7_000_000, "onedrive": 7_000_000, "box": 16 << 20, "pcloud": 7_000_000}
 
 
@@ -39,7 +39,7 @@ def is_gdrive(cloud: Cloud) -> bool:
 
 
 def writes(request: Request) -> bool:
-    """The bytes of files."""
+    """Whether a request writes the bytes of a file."""
     ways = ("/upload/", "/sessions/", "/api/2.0/files/", "/uploadfile", "/upload_write")
     is_way = request.path.startswith(ways) or "content" in request.path
     return is_way and request.method in ("POST", "PUT", "PATCH")
@@ -75,7 +75,7 @@ def test_two_stores(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_large_values(cloud: Cloud, new_store: Any, layout: str) -> None:
-    """Larger than one request: sent by a session, except packs at Box, which are smaller."""
+    """Values larger than one request are sent in a session, except in packs at Box, which are smaller."""
     first, second = new_store(), new_store()
     data = random.Random(1).randbytes(LARGE[cloud.scheme] + 3_000_000)
     version = save(first, "large", data)
@@ -100,24 +100,25 @@ def test_requests(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) 
         for number in range(10):
             save(store, f"k{number}")
         asked = cloud.count(both)
-        # Single files: once for an exchange that is opened it looks for keys, since what is encrypted is not written in clear.
-        # At Box the way is walked for what was not there.
+        # Single files: an exchange that has just been opened looks for keys once, so that it does not send in clear to an encrypted place.
+        # At Box the path to missing folders is walked.
         looks = 3 if cloud.scheme == "box" else 1
         assert len(asked) == 1 + (looks + 20 if layout == "interchange" else 1), "send"
     asked = cloud.count(lambda: exchange(new_store(), place))
     if layout == "packed":
-        # At all but Google Drive a file is read where a redirection or a link leads to; at Box events are asked for, and the way is walked.
+        # At all services except Google Drive a file is read through a redirection or a link. At Box events are requested, and the path is
+        # walked.
         reads, way = 3 if is_gdrive(cloud) else 6, 5 if cloud.scheme == "box" else 0
         assert len(asked) <= 3 + reads + way + 1, "a new device: three lists, the root, two packs, and log/ again to send"
 
 
-#: Requests behind those for k files: lists, and what each file takes.
+#: By service: the requests for lists, and the requests for each file, of a receive of k files.
 RECEIVES = {"gdrive": (1, 1), "onedrive": (1, 1), "pcloud": (1, 2), "box": (3, 2)}
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(5, marks=pytest.mark.deep), 10])
 def test_requests_of_a_receive(cloud: Cloud, store: llvs.Store, new_store: Any, count: int) -> None:
-    """From so many devices, each of which sent once."""
+    """Receives from `count` devices, each of which sent once."""
     place = cloud.place(layout="packed")
     exchange(store, place)
     others = [new_store() for _ in range(count)]
@@ -160,10 +161,12 @@ def test_snapshots(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
 
 #: Takes 10,000 requests.
 MANY = "many files are listed and fetched"
-#: By what the service itself does. All else of the layout is the same code for all: each check is made at one of them.
+#: Checks of the service's own behaviour. The other code of the layout is the same for all services, so each other check is made at one of
+#: them.
 OF_THE_SERVICE = [
-    "a new place is empty", "all version ids can be names", "odd bytes are carried as they are", "large files are carried whole",
-    "two that send at once lose nothing", "snapshot files are kept, replaced and deleted", "files that are sent again are replaced",
+    "a new place is empty", "all version ids can be names", "unusual bytes are sent unchanged", "large files are complete",
+    "two transports that send at once lose nothing", "snapshot files are kept, replaced and deleted",
+    "files that are sent again are replaced",
 ]
 assert set(OF_THE_SERVICE) <= set(llvs.testing.transport_checks())
 
@@ -178,7 +181,7 @@ def test_transport(cloud: Cloud, check: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_stale_lists(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """5: what lists do not show yet is not lost, and comes later."""
+    """5: files that lists do not show yet are not lost, and arrive later."""
     place, second = cloud.place(layout=layout), new_store()
     for _ in range(3):
         exchange(store, place)
@@ -201,8 +204,8 @@ def test_stale_lists(cloud: Cloud, store: llvs.Store, new_store: Any, layout: st
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["trashed", "deleted", "renamed", "inner trashed", "inner deleted"])
 def test_a_folder_goes_away(cloud: Cloud, store: llvs.Store, layout: str, what: str, new_store: Any) -> None:
-    """27: nothing is deleted here because of it. If everything is gone, nothing is sent until the user allows it; then it is where others
-    look."""
+    """27: no version is deleted locally because of it. If everything is gone, nothing is sent until the user allows it; then the versions
+    are sent to the folder where others look for them."""
     place = cloud.place(layout=layout)
     exchange(store, place)
     folder = folders(cloud, ("versions" if layout == "interchange" else "log") if "inner" in what else "notes")[0]
@@ -269,7 +272,7 @@ def test_an_empty_file_is_written_anew(cloud: Cloud, store: llvs.Store, new_stor
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "cut answer", "lost answer"])
 @pytest.mark.parametrize("when", [writes, reads, lists, lambda request: request.method == "POST", lambda request: True])
 def test_faults(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str, kind: str, when: Callable[[Request], bool]) -> None:
-    """Each of them passes, and nothing is there twice."""
+    """Each fault is temporary, and no file is made twice."""
     lasts(cloud, kind)
     place, second = cloud.place(layout=layout), new_store()
     cloud.service.inject(kind, 2, when)
@@ -284,7 +287,7 @@ def test_faults(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str, ki
 @pytest.mark.parametrize("kind", ["rate limit", "server error", "token expired", "lost answer", "cut answer"])
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_faults_in_a_session(cloud: Cloud, new_store: Any, kind: str, method: str) -> None:
-    """An upload continues where it was cut; one whose last answer was lost is done."""
+    """An upload continues where it was cut. If the last answer was lost, the upload counts as finished."""
     lasts(cloud, kind)
     first, second = new_store(), new_store()
     version = save(first, "large", random.Random(2).randbytes(LARGE[cloud.scheme]))
@@ -317,7 +320,7 @@ def test_a_session_that_is_forgotten(cloud: Cloud, new_store: Any, monkeypatch: 
 
 
 def test_too_many_requests_stop_all(cloud: Cloud, store: llvs.Store) -> None:
-    """24: Retry-After holds for every exchange of the account, and more than a minute is told and not waited for."""
+    """24: Retry-After applies to every exchange of the account. A wait of more than a minute is reported, not waited for."""
     exchange(store, cloud.place())
     inner = cloud.service.rate_limited
 
@@ -332,7 +335,7 @@ def test_too_many_requests_stop_all(cloud: Cloud, store: llvs.Store) -> None:
         with pytest.raises(llvs.BusyError):
             way.retrieve()
         before = len(cloud.service.requests)
-        with pytest.raises(llvs.BusyError, match="left alone"):
+        with pytest.raises(llvs.BusyError, match="asks for no requests"):
             other.retrieve()
         assert len(cloud.service.requests) == before
 
@@ -346,7 +349,7 @@ def test_rate_limits_that_do_not_end(cloud: Cloud, store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rate_limits_of_reading(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """They are the account's, and no trouble of the file that was asked for."""
+    """A rate limit applies to the account, and is no problem of the requested file."""
     exchange(store, cloud.place(layout=layout))
     second = new_store()
     with llvs.Exchange(second, cloud.place(layout=layout)) as way:
@@ -360,7 +363,7 @@ def test_rate_limits_of_reading(cloud: Cloud, store: llvs.Store, new_store: Any,
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """26: it is reported, existing files can be read, and sending continues once there is space."""
+    """26: a full account is reported, existing files can be read, and sending continues once there is space."""
     place, second = cloud.place(layout=layout), new_store()
     exchange(store, place)
     cloud.service.quota = cloud.service.tree.bytes + 10
@@ -377,7 +380,7 @@ def test_quota(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) -> 
 
 
 def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """38: replaced files are in the bin, and use space there: as much as was sent once, and not more. If they fill the account, that is
+    """38: replaced files are in the bin, and use as much space there as was sent once, not more. If they fill the account, that is
     reported, nothing is deleted repeatedly, and sending continues after the user has emptied the bin."""
     tree = cloud.service.tree
     tree.has_bin = not is_gdrive(cloud)  # `files.delete` passes by its bin
@@ -417,7 +420,7 @@ def test_the_bin_of_an_account(cloud: Cloud, store: llvs.Store, new_store: Any) 
 
 
 def test_what_is_no_service(cloud: Cloud, store: llvs.Store) -> None:
-    """A network with a sign-in page answers 200 and that page."""
+    """A network with a sign-in page answers 200 with that page."""
     cloud.service.inject("nothing but HTML", 100)
     with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError, match="is not (Google Drive|OneDrive|Box|pCloud)"):
         way.retrieve()

@@ -83,7 +83,7 @@ def only(kind: type[Any]) -> Any:
 
 
 def test_an_answer_that_is_lost(client: Client) -> None:
-    """The file is there all the same."""
+    """The file exists nevertheless."""
     client.service.inject("lost answer")
     with pytest.raises((urllib.error.URLError, http.client.HTTPException, ConnectionError)):
         client.put("a", b"1")
@@ -122,8 +122,8 @@ def test_quota(client: Client) -> None:
 
 
 def test_names_that_are_taken(client: Client) -> None:
-    """Twice the same name is two files on Google Drive, a conflict with Box and OneDrive, where case does not count, and new content with
-    pCloud."""
+    """A second file of the same name: another file on Google Drive, a conflict with Box and OneDrive, which ignore case, and new content
+    with pCloud."""
     client.put("name", b"1")
     status, found = client.put("NAME" if isinstance(client.service, (Box, OneDrive)) else "name", b"2")
     if isinstance(client.service, (Box, OneDrive)):
@@ -191,7 +191,8 @@ def refreshed(client: Client, token: str) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("client", [GoogleDrive, OneDrive, Box], indirect=True)
 def test_refreshing(client: Client) -> None:
-    """Google keeps a refresh token, Microsoft gives another, and Box's serve once: showing one again voids those that came of it."""
+    """Google's refresh token stays, Microsoft issues another one, and Box's is valid once: using it again revokes the tokens that it led
+    to."""
     status, found = refreshed(client, client.refresh)
     assert status == 200 and ("refresh_token" in found) == (not isinstance(client.service, GoogleDrive))
     status, again = refreshed(client, client.refresh)
@@ -230,7 +231,7 @@ def test_a_code_needs_its_verifier(client: Client) -> None:
 
 
 def plainly(data: bytes) -> bytes:
-    """The same hash, a byte at a time, as Microsoft describes it."""
+    """The same hash, computed byte by byte, as Microsoft describes it."""
     found = 0
     for number, byte in enumerate(data):
         moved = byte << number * 11 % 160
@@ -240,7 +241,7 @@ def plainly(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("data, hash", [(b"\x4a", "SgAAAAAAAAAAAAAAAQAAAAAAAAA="), (b"\xb5\xb4", "taAFAAAAAAAAAAAAAgAAAAAAAAA=")])
 def test_quick_xor_hash(data: bytes, hash: str) -> None:
-    """Those of other programs' tests; of more than 160 bytes, which are added up, what a plain program makes of them."""
+    """Known hashes from other programs' tests. For more than 160 bytes, which wrap around, a plain implementation is the reference."""
     assert quick_xor_hash(data) == hash == base64.b64encode(plainly(data)).decode()
     for size in (0, 159, 160, 161, 320, 5_000):
         longer = data * (size // len(data)) + bytes(range(size % 256))

@@ -38,7 +38,7 @@ def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) 
 
 
 def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
-    """20: they are two files there."""
+    """20: at Google Drive these are two files."""
     first, second = new_store(), new_store()
     first.make_version(insert={"x": b"1"}, id="aB")
     exchange(first, drive.place())
@@ -57,7 +57,7 @@ def many(drive: Cloud, count: int) -> None:
 
 
 def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """6: files, new names, trash and removals come with the feed."""
+    """6: the feed reports new files, new names, trashed and removed files."""
     exchange(store, drive.place())
     many(drive, 1_100)
     second = new_store()
@@ -78,9 +78,9 @@ def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store,
         renamed.name = "y y"
         drive.service.tree.touch(renamed)
         assert not way.retrieve().problems
-        # Sent again, since they are not there.
+        # The versions are sent again, since their files are gone.
         assert set(way.send().sent) == gone
-        # The folder itself goes: nothing that is known stands.
+        # The folder itself is trashed: nothing known about it is valid.
         folder = folders(drive, "versions")[0]
         folder.trashed = True
         drive.service.tree.touch(folder)
@@ -90,7 +90,7 @@ def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store,
 
 @pytest.mark.parametrize("status", [400, 404, 410])
 def test_changes_that_the_service_has_forgotten(drive: Cloud, store: llvs.Store, new_store: Any, status: int, monkeypatch: Any) -> None:
-    """6: all is listed again."""
+    """6: all files are listed."""
     exchange(store, drive.place())
     many(drive, 1_100)
     second = new_store()
@@ -119,15 +119,15 @@ def test_a_list_that_says_it_is_not_complete(drive: Cloud, store: llvs.Store, mo
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, layout: str) -> None:
-    """10: two devices make the place at once. Both folders are read, for ever, and the oldest is written to."""
+    """10: two devices create the place at once. Both folders are always read, and the oldest is written to."""
     second, third = new_store(), new_store()
     place = drive.place(layout=layout)
     exchange(store, place)
     first = folders(drive, "notes")[0]
-    # The other device made the same tree before it saw ours, which does not know of it.
+    # The other device created the same tree before it saw this one, and does not know of it.
     first.name = "elsewhere"
     save(second, "theirs")
-    # By another path for the same place, so that what is known of the first does not count.
+    # The place is opened with other credentials, so that knowledge about the first folder is not used.
     exchange(second, llvs.Remote(drive.url(layout=layout), token=drive.service.accounts.sign_in()[0]))
     first.name = "notes"
     assert len(folders(drive, "notes")) == 2
@@ -143,7 +143,7 @@ def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, la
 
 
 def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """A folder in itself, or two folders in each other, are at no place, whatever their names."""
+    """A folder inside itself, and two folders inside each other, are in no place, whatever their names."""
     exchange(store, drive.place())
     tree, second = drive.service.tree, new_store()  # type: ignore[attr-defined]
     alone, notes, versions = (tree.add(tree.root, name, None) for name in ("versions", "notes", "versions"))
@@ -155,7 +155,7 @@ def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, n
     for _ in range(2):
         exchange(second, drive.place())
     assert ids(second) == ids(store)
-    # Also where the way leads through them: the place itself is thrown into one of them.
+    # The same holds if the path leads through them: the place itself is moved into one of them.
     (place,) = (node for node in folders(drive, "notes") if node is not notes)
     place.parent = alone.id
     with llvs.Exchange(second, drive.place()) as way, pytest.raises(llvs.NotFoundError, match="is empty"):
@@ -163,7 +163,7 @@ def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, n
 
 
 def test_two_devices_make_the_place_at_once(drive: Cloud, new_store: Any) -> None:
-    """10, for real."""
+    """10, with two real devices."""
     stores = [new_store() for _ in range(4)]
     for number, each in enumerate(stores):
         save(each, f"of {number}")
@@ -182,7 +182,7 @@ def test_two_devices_make_the_place_at_once(drive: Cloud, new_store: Any) -> Non
 
 
 def test_files_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """The oldest one counts, for every reader."""
+    """All readers use the oldest one."""
     drive.service.twins = True
     exchange(store, drive.place())
     drive.service.twins = False
@@ -210,7 +210,7 @@ def test_refusals(drive: Cloud, store: llvs.Store, reason: str, error: type[Exce
 
 
 def test_deletes_that_are_refused(drive: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """30: packs that may not be deleted stay, and that is no error."""
+    """30: packs that may not be deleted stay. That is no error."""
     inner = drive.service._file
 
     def file(request: Request, method: str, node: Any, rest: list[str]) -> Any:

@@ -69,7 +69,7 @@ def test_they_are_renewed_and_kept(drive: Cloud, store: llvs.Store) -> None:
 
 
 def test_many_threads_renew_once(drive: Cloud, new_store: Any) -> None:
-    """25, within a process: one object for one account."""
+    """25, within a process: one object for each account."""
     tokens, stores = kept(drive), [new_store() for _ in range(6)]
     place = llvs.Remote(drive.url(), tokens=tokens)
     for number, each in enumerate(stores):
@@ -93,7 +93,7 @@ def test_many_threads_renew_once(drive: Cloud, new_store: Any) -> None:
         assert not failures and drive.service.accounts.refreshes == round + 1  # type: ignore[attr-defined]
 
 
-#: Keeps tokens in a file of its own making, with a lock for all processes; asks as often as it is told to by a line.
+#: Keeps tokens in a file of its own, with a lock for all processes. Retrieves once for each line that it reads.
 PROCESS = """
 import fcntl, sys
 import llvs
@@ -130,7 +130,7 @@ with llvs.Store(folder) as store, llvs.Exchange(store, llvs.Remote(url, tokens=S
 
 
 def test_two_processes_renew_once(drive: Cloud, tmp_path: Path) -> None:
-    """25: in each round exactly one refresh, and nobody is ever signed out."""
+    """25: in each round the token is refreshed exactly once, and no process is ever signed out."""
     shared = tmp_path / "shared.json"
     shared.write_text(json.dumps(drive.sign_in()))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -155,7 +155,8 @@ def test_two_processes_renew_once(drive: Cloud, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
-    """Otherwise it would be gone with the process. The lock is released, and the call raises the exception of the host."""
+    """A token that could not be stored would be lost with the process. The lock is released, and the call raises the exception of the
+    host."""
     tokens = kept(drive)
     place = llvs.Remote(drive.url(), tokens=tokens)
     exchange(store, place)
@@ -223,7 +224,7 @@ def test_arguments(drive: Cloud, store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("layout", ["interchange", "packed"])
 def test_a_person_at_cloudkit(store: llvs.Store, new_store: Any, tmp_path: Path, layout: str) -> None:
-    """A web auth token that serves once: the newest is kept, and requests wait for one another."""
+    """A web auth token is valid once: the newest is stored, and requests wait for one another."""
     container = Container(tmp_path)
     try:
         container.service.replacing = True

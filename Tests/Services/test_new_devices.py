@@ -19,9 +19,9 @@ KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box
 WRITERS, EXCHANGES, PACKS = 5, 16, 85
 #: The largest number of requests of a new device.
 NEW = {"gdrive": 89, "onedrive": 89, "box": 180, "pcloud": 175, "cloudkit": 10}
-#: Lists, with the way that is walked, and what each file takes.
+#: By service: the requests for lists, with walking the path, and the requests for each file.
 EACH = {"gdrive": (3, 1), "onedrive": (3, 1), "box": (8, 2), "pcloud": (3, 2)}
-#: The bound in the design for a new device. It does not hold if each file has a link of its own (docs/performance.md).
+#: The limit of the design for a new device. It does not hold where each file has a link of its own (docs/performance.md).
 BOUND, ABOVE = 120, ("box", "pcloud")
 
 
@@ -32,7 +32,7 @@ def packs(place: Union[Cloud, Container]) -> set[str]:
     return {node.name for node in nodes if node.data is not None and node.name.count("-") >= 2}
 
 
-#: One that holds the bound, one where each file is reached by a link, and records.
+#: A service within the limit, one with a link for each file, and one with records.
 @pytest.mark.parametrize("kind", usually([*KINDS], "gdrive", "box", "cloudkit"))
 def test_requests(kind: str, tmp_path: Path, new_store: Any) -> None:
     cloud = Container(tmp_path) if kind == "cloudkit" else Cloud(KINDS[kind](), kind, tmp_path)

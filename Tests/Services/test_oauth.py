@@ -53,7 +53,7 @@ def service(cloud: Cloud) -> llvs.oauth.Service:
 
 
 def browser(address: str) -> None:
-    """Goes where it is sent, as the user consents at once."""
+    """Opens the address, as a user who consents immediately."""
     threading.Thread(target=lambda: urllib.request.urlopen(address, timeout=PATIENCE).read()).start()
 
 
@@ -63,11 +63,11 @@ def sign_in(cloud: Cloud, **options: Any) -> None:
 
 
 def test_signing_in(cloud: Cloud, store: llvs.Store) -> None:
-    """The library exchanges with the tokens that it writes, and renews them."""
+    """The library exchanges with the tokens that signing in writes, and renews them."""
     sign_in(cloud)
     assert stat.S_IMODE(cloud.tokens.stat().st_mode) == 0o600
     exchange(store, cloud.place())
-    # pCloud's tokens stay until they are revoked, and there is nothing to renew them with.
+    # pCloud's tokens are valid until they are revoked, and cannot be renewed.
     renews = cloud.scheme != "pcloud"
     if renews:
         cloud.service.expire_tokens()
@@ -97,7 +97,7 @@ def test_what_the_page_is_asked(cloud: Cloud) -> None:
 
 
 def test_others_that_come_to_the_port(cloud: Cloud) -> None:
-    """A page that guesses the port knows no state: it is refused, and the user is waited for."""
+    """A page that guesses the port does not know the state. It is refused, and signing in continues to wait for the user."""
     told: list[int] = []
 
     def show(address: str) -> None:
@@ -133,11 +133,11 @@ def test_nobody_comes(cloud: Cloud) -> None:
 
 
 def test_connections_that_say_nothing(cloud: Cloud) -> None:
-    """Browsers open some beforehand: they hold up neither who signs in nor the time that is waited."""
+    """Browsers open some connections in advance. These delay neither the user nor the timeout."""
     idle: list[socket.socket] = []
 
     def is_taken(port: int) -> bool:
-        """Returns whether no connection waits at the port to be accepted."""
+        """Whether no connection waits at the port to be accepted."""
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
             _, local, _, state, queues = line.split()[:5]
             if state == "0A" and int(local.split(":")[1], 16) == port:
@@ -154,7 +154,7 @@ def test_connections_that_say_nothing(cloud: Cloud) -> None:
         show(address)
         browser(address)
 
-    # Both return while these connections are open.
+    # Both calls return while these connections are open.
     sign_in(cloud, show=show_and_go, timeout=PATIENCE)
     with pytest.raises(llvs.CancelledError):
         sign_in(cloud, show=show, timeout=0.3)
@@ -163,7 +163,7 @@ def test_connections_that_say_nothing(cloud: Cloud) -> None:
 
 
 def test_the_redirect_that_is_registered(cloud: Cloud) -> None:
-    """All but the port is as docs/cloud-drives.md says."""
+    """The redirect is as in docs/cloud-drives.md except for its port."""
     page = (Path(__file__).parents[2] / "docs" / "cloud-drives.md").read_text()
     registered = re.findall(r"`(http://[^`]*)`", page[page.index("## Signing in") : page.index("## Pitfalls")])
     assert len(registered) == 2
@@ -173,14 +173,14 @@ def test_the_redirect_that_is_registered(cloud: Cloud) -> None:
 
 
 def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
-    """If the service compares the port as well, any other one is refused."""
+    """If the service compares the port as well, another one is refused."""
     with socket.create_server(("127.0.0.1", 0)) as another:
         port = another.getsockname()[1]
         with pytest.raises(llvs.BusyError, match=f"has the port {port}"):
             sign_in(cloud, port=port)
     cloud.service.accounts.compares_ports = True  # type: ignore[attr-defined]
     cloud.service.accounts.registered = f"http://127.0.0.1:{port}/"  # type: ignore[attr-defined]
-    # Twice, as the port serves at once again.
+    # Twice, since the port can be used again immediately.
     for _ in range(2):
         sign_in(cloud, port=port)
         assert cloud.tokens.exists()
@@ -198,13 +198,13 @@ def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("cloud", ["gdrive", "onedrive", "box"], indirect=True)
 def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signing in waits for a renewal that is under way, which would otherwise overwrite the new tokens."""
+    """Signing in waits for a renewal in progress, which would otherwise overwrite the new tokens."""
     cloud.sign_in()
     cloud.service.expire_tokens()
     begun, go_on = threading.Event(), threading.Event()
 
     def reading(path: str, count: int) -> None:
-        # The renewal is the first to ask for a token.
+        # The renewal requests a token first.
         if path.split("?")[0].endswith("/" + KINDS[cloud.scheme][2].split("/")[-1]) and not begun.is_set():
             begun.set()
             go_on.wait(PATIENCE)
@@ -217,7 +217,7 @@ def test_signing_in_during_a_renewal(cloud: Cloud, store: llvs.Store, monkeypatc
     flock, asked = fcntl.flock, []
     monkeypatch.setattr(fcntl, "flock", lambda *given: (asked.append(given), flock(*given))[1])
     signing.start()
-    # It asks for the lock again and again.
+    # Signing in tries the lock again and again.
     eventually(lambda: len(asked) >= 3)
     assert signing.is_alive() and json.loads(cloud.tokens.read_text())["client_id"] == "tests"
     go_on.set()
@@ -271,7 +271,7 @@ def test_arguments(cloud: Cloud) -> None:
             llvs.oauth.sign_in(llvs.oauth.Service(address, address, (), {}), cloud.tokens, client_id="x")
 
 
-#: A browser that goes where the file says that it gets, as the user consents at once. It notes its arguments, as anybody reads them.
+#: A browser that follows the file's redirection, as if the user consented immediately. It logs its arguments, which every user can read.
 BROWSER = """
 import html, os, re, sys, urllib.request
 from pathlib import Path
@@ -294,7 +294,7 @@ def llvs_command(tmp_path: Path, *words: str, **environment: str) -> subprocess.
     )  # fmt: skip
 
 
-#: The tests of the module cover the differences between services; the command is the same for all.
+#: The tests of the module cover the differences between services. The command is the same for all.
 @pytest.mark.parametrize("cloud", usually([*KINDS], "onedrive"), indirect=True)
 def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     store = str(tmp_path / "notes.llvs")
@@ -315,7 +315,7 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     assert done.returncode == 0 and "answers" in done.stdout
     done = llvs_command(tmp_path, "-s", store, "remote", "remove", "cloud")
     assert done.returncode == 0 and not tokens.exists()
-    # A file that is there serves as it is; what is none, and what is no drive, is said.
+    # An existing token file is used unchanged. A missing one, and a place that is no cloud drive, are reported.
     cloud.sign_in()
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "again", cloud.url(), "--token-file", str(cloud.tokens))
     assert done.returncode == 0, done.stderr
@@ -348,7 +348,7 @@ def test_the_command_signs_in_by_a_port(cloud: Cloud, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cloud", ["box"], indirect=True)
 def test_tokens_of_remotes_that_are_gone(cloud: Cloud, tmp_path: Path) -> None:
-    """They go with the remote, also when its store was moved since; those that another one names stay."""
+    """The tokens are removed with the remote, also if its store was moved since. Tokens that another remote names stay."""
     kept = tmp_path / "state/llvs/tokens"
     first, moved, again = (str(tmp_path / f"{name}.llvs") for name in "abc")
     with llvs.Store(first) as made:
@@ -382,14 +382,14 @@ def test_remotes_that_are_not_added_keep_no_tokens(cloud: Cloud, tmp_path: Path)
         made.make_version(insert={"a": b"1"})
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests", "--recipient", "age1x")
     assert done.returncode == 2 and "sign in" not in done.stderr and not kept.exists()
-    # That it is known cannot be written down.
+    # The remote's configuration cannot be written.
     (tmp_path / "state/llvs/remotes").mkdir(parents=True)
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode != 0 and "sign in" in done.stderr and list(kept.iterdir()) == []
 
 
 def test_the_browser_gets_a_file_and_no_address(cloud: Cloud, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `sign_in` does by default: the address, with `state` and the challenge, is in a file that only this user can read."""
+    """The default of `sign_in`: the address, with `state` and the challenge, is in a file that only this user can read."""
     told: list[str] = []
     went: list[str] = []
     modes: list[int] = []

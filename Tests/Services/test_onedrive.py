@@ -31,7 +31,7 @@ def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) 
 
 
 def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
-    """20: they are one there. What has the name is not written over, and not taken for what it is not."""
+    """20: the two are one name at OneDrive. The existing file is not overwritten, and not mistaken for the version."""
     first = new_store()
     save(first, "x")
     exchange(first, drive.place())
@@ -46,7 +46,7 @@ def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
 
 
 def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """6: items come twice, the last counts; the folders on the way come along, and are looked at."""
+    """6: the feed repeats items, and the last state is valid. It reports the folders on the path, too, which are checked."""
     exchange(store, drive.place())
     for number in range(1_100):
         file_in(drive, folders(drive, "versions")[0].id, f"x {number}")
@@ -65,7 +65,7 @@ def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store,
         renamed.name = "y y"
         drive.service.tree.touch(renamed)
         assert not way.retrieve().problems and set(way.send().sent) == gone
-        # A folder on the way is another's now: all is listed, and nothing is there. Without the changes it may be another place.
+        # A folder on the path is moved away: everything is listed, and the place is empty. Without that folder it may be another place.
         for name in ("versions", "notes"):
             folder = folders(drive, name)[0]
             folder.name = "elsewhere"
@@ -81,7 +81,7 @@ def test_a_long_list_is_followed_by_its_changes(drive: Cloud, store: llvs.Store,
 
 
 def test_changes_that_the_service_has_forgotten(drive: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """6: 410, and all is listed again."""
+    """6: the answer is 410, and all files are listed."""
     exchange(store, drive.place())
     for number in range(1_100):
         file_in(drive, folders(drive, "versions")[0].id, f"x {number}")
@@ -106,7 +106,7 @@ def test_bandwidth_that_is_used_up(drive: Cloud, store: llvs.Store, monkeypatch:
 
 @pytest.mark.parametrize("status", [401, 404, 410])
 def test_addresses_that_serve_no_more(drive: Cloud, store: llvs.Store, new_store: Any, status: int) -> None:
-    """Those that a list told are good for an hour: then the bytes are asked for at the service, and nothing is missing."""
+    """Addresses of a listing are valid for an hour. After that the bytes are requested from the service, and nothing is missing."""
     place, second, service = drive.place(layout="packed"), new_store(), drive.service
     exchange(store, place)
     inner, told = service._download, []
@@ -119,15 +119,15 @@ def test_addresses_that_serve_no_more(drive: Cloud, store: llvs.Store, new_store
 
     service._download = download
     assert set(exchange(second, place).retrieved) == ids(store) and told
-    # No address of what may be written over is kept: single files are read at the service.
+    # Addresses of files that may be overwritten are not kept: single files are read from the service.
     exchange(store, drive.place("single"))
     asked = drive.count(lambda: exchange(new_store(), drive.place("single")))
     assert sum(each.endswith("/content") for each in asked) == 2 * len(ids(store)), asked
 
 
 def test_a_large_file_that_is_there_and_not_given(drive: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """The answer to its last part is lost, and it cannot be decided whether the file is the one that was sent: that is reported, not
-    resent."""
+    """The answer to the last part is lost, and the library cannot decide whether the file is the one that was sent. That is reported; the
+    file is not sent again."""
     store, inner, written = new_store(), drive.service.answer, []
     large = store.make_version(insert={"large": random.Random(5).randbytes(5_000_000)})
 

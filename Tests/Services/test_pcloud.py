@@ -24,12 +24,12 @@ def pcloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
-    """There is nothing to renew it with; who signed in again is read from the file."""
+    """The token cannot be renewed. After the user has signed in again, the new one is read from the file."""
     pcloud.sign_in(refresh_token=None)
     with llvs.Exchange(store, pcloud.place()) as way:
         way.retrieve()
         pcloud.service.expire_tokens()
-        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*want region=eu"):
+        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*need region=eu"):
             way.retrieve()
         pcloud.sign_in(refresh_token=None)
         way.retrieve()
@@ -38,14 +38,14 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
 def test_regions(tmp_path: Path, store: llvs.Store) -> None:
     for region in ("us", "eu"):
         llvs.Exchange(store, llvs.Remote(f"pcloud:///notes?region={region}", token="x")).close()
-    with pytest.raises(llvs.InvalidArgumentError, match="region is none of eu, us"):
+    with pytest.raises(llvs.InvalidArgumentError, match="region is not one of eu, us"):
         llvs.Exchange(store, llvs.Remote("pcloud:///notes?region=moon", token="x"))
     with pytest.raises(llvs.InvalidArgumentError):
         llvs.Exchange(store, llvs.Remote("box:///notes?region=eu", token="x"))
 
 
 def test_what_is_made_at_once_is_noticed(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """An upload under a name that is taken gets another name, and is removed: what is there is looked at before it is replaced."""
+    """An upload under a name in use gets another name, and is removed. The existing file is checked before it is replaced."""
     exchange(store, pcloud.place())
     first, second = new_store(), new_store()
     for each in (first, second):
@@ -63,7 +63,7 @@ def test_what_is_made_at_once_is_noticed(pcloud: Cloud, store: llvs.Store, new_s
 
 
 def test_a_long_list_is_followed_by_its_changes(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """6: the feed is a hint alone; `reset` means that all is listed."""
+    """6: the feed is only a hint; after `reset` all files are listed."""
     exchange(store, pcloud.place())
     for number in range(1_100):
         file_in(pcloud, folders(pcloud, "versions")[0].id, f"x {number}")
@@ -75,7 +75,7 @@ def test_a_long_list_is_followed_by_its_changes(pcloud: Cloud, store: llvs.Store
         assert set(pcloud.count(way.retrieve)) == {"GET /diff"}
         new = save(store, "new")
         send(store, pcloud.place())
-        # The list is behind the feed: it is asked for again until it is not.
+        # The list is behind the feed, so it is requested again until it is complete.
         pcloud.service.stale = 2
         way.retrieve()
         assert new.id not in ids(second)
@@ -108,7 +108,7 @@ def test_links_that_serve_no_more(pcloud: Cloud, store: llvs.Store, new_store: A
     "result, error", [(1000, llvs.PermissionDeniedError), (2003, llvs.PermissionDeniedError), (1234, llvs.TransportError)]
 )
 def test_errors_inside_answers(pcloud: Cloud, store: llvs.Store, monkeypatch: Any, result: int, error: type[Exception]) -> None:
-    """The status is 200 whatever happened."""
+    """The status is 200 in every case."""
     monkeypatch.setattr(pcloud.service, "_do_listfolder", lambda *_: {"result": result, "error": "No."})
     with llvs.Exchange(store, pcloud.place()) as way, pytest.raises(error):
         way.retrieve()
@@ -127,7 +127,7 @@ LAYOUTS = ["interchange", "packed"]
 
 
 def refuse(pcloud: Cloud, monkeypatch: Any, result: int, is_bad: Callable[[str], bool]) -> None:
-    """Files whose links are not given."""
+    """Refuses the links of files."""
     inner = pcloud.service._do_getfilelink  # type: ignore[attr-defined]
 
     def link(request: Any, given: dict[str, str]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def refuse(pcloud: Cloud, monkeypatch: Any, result: int, is_bad: Callable[[str],
 
 
 def four(pcloud: Cloud, new_store: Any, layout: str) -> set[str]:
-    """Versions that build on none, each sent by a device of its own."""
+    """Versions without predecessors, each sent by another device."""
     made: set[str] = set()
     for number in range(4):
         each = new_store()
@@ -153,7 +153,7 @@ def four(pcloud: Cloud, new_store: Any, layout: str) -> set[str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("result, code", [(2003, "PERMISSION"), (7010, "TRANSPORT"), (5002, "TRANSPORT")])
 def test_one_file_is_not_given(pcloud: Cloud, new_store: Any, layout: str, result: int, code: str, monkeypatch: Any) -> None:
-    """It is a problem by its name, and the others come."""
+    """The file is a problem by its name, and the others are received."""
     made = four(pcloud, new_store, layout)
     bad = files(pcloud, "versions" if layout == "interchange" else "log")[1].name
     store, told = new_store(), f"pack1/log/{bad}" if layout == "packed" else bad
@@ -181,7 +181,7 @@ def test_what_is_said_of_one_file_and_is_of_all(
 
 
 def test_none_of_many_files_is_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """Then the service is in trouble, and not each of them."""
+    """The service has a failure then; the files are no problems of their own."""
     for number in range(7):
         save(store, f"k{number}")
     exchange(store, pcloud.place())
@@ -191,7 +191,7 @@ def test_none_of_many_files_is_given(pcloud: Cloud, store: llvs.Store, new_store
 
 
 def test_one_file_is_not_given_and_all_shall_wait(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """A service that says how long it wants to be left alone says it of all, also where it was asked for one file."""
+    """A wait that the service demands applies to all requests, even if it was demanded for one file."""
     for number in range(3):
         save(store, f"k{number}")
     exchange(store, pcloud.place())
@@ -211,7 +211,7 @@ def test_one_file_is_not_given_and_all_shall_wait(pcloud: Cloud, store: llvs.Sto
 
 
 def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: Any, monkeypatch: Any) -> None:
-    """A device that cannot read the only root makes no other beside it."""
+    """A device that cannot read the only root does not create another one."""
     exchange(store, pcloud.place(layout="packed"))
     second = new_store()
     save(second, "theirs")
@@ -227,7 +227,7 @@ def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: A
 
 
 def test_folders_that_go_while_changes_are_followed(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """6: any folder may be one on the way, so the directory is listed again; what another program deletes elsewhere as well."""
+    """6: any folder may be on the path, so the directory is listed again; also after another program has deleted a folder elsewhere."""
     exchange(store, pcloud.place())
     for number in range(1_100):
         file_in(pcloud, folders(pcloud, "versions")[0].id, f"x {number}")
@@ -249,7 +249,7 @@ LARGE = 6_500_000
 
 
 def test_a_large_file_that_is_not_taken(pcloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """A problem by its name; the others go."""
+    """The file is a problem by its name; the others are sent."""
     store = new_store()
     large = store.make_version(insert={"large": random.Random(4).randbytes(LARGE)}, root=True)
     other = store.make_version(insert={"small": b"1"}, root=True)
@@ -267,7 +267,7 @@ def test_a_large_file_that_is_not_taken(pcloud: Cloud, new_store: Any, monkeypat
 
 
 def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store, new_store: Any) -> None:
-    """The connection breaks in the middle of each part; what arrived stays, and the rest continues from there."""
+    """The connection breaks in the middle of each part. Bytes that arrived stay, and the upload continues after them."""
     version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
     parts: dict[str, int] = {}
 
@@ -287,8 +287,8 @@ def test_a_large_file_goes_on_where_it_was_cut(pcloud: Cloud, store: llvs.Store,
 
 @pytest.mark.parametrize("what", ["other bytes", "too many", "never more"])
 def test_what_a_session_holds_is_looked_at(pcloud: Cloud, store: llvs.Store, new_store: Any, what: str, monkeypatch: Any) -> None:
-    """It is checked before it becomes a file. A session with other bytes is deleted, and begins again; one that does not grow is
-    abandoned."""
+    """The session's bytes are checked before they become a file. A session with other bytes is deleted, and begun again; one that does not
+    grow is abandoned."""
     version, second, told = save(store, "large", random.Random(3).randbytes(LARGE)), new_store(), []
     inner = pcloud.service._do_upload_write  # type: ignore[attr-defined]
 
@@ -299,7 +299,7 @@ def test_what_a_session_holds_is_looked_at(pcloud: Cloud, store: llvs.Store, new
         if what == "other bytes" and len(told) == 2:
             data[5] ^= 1
         elif what == "too many" and len(told) == 3:
-            # The last.
+            # The last part.
             data += b"x"
         elif what == "never more":
             del data[1_000_000:]
@@ -320,18 +320,18 @@ def test_what_a_session_holds_is_looked_at(pcloud: Cloud, store: llvs.Store, new
 
 @pytest.mark.parametrize("lost", ["GET /upload_create", "GET /upload_save", "GET /upload_info", "PUT /upload_write"])
 def test_answers_of_a_session_that_are_lost(pcloud: Cloud, store: llvs.Store, new_store: Any, lost: str) -> None:
-    """The file is there once."""
+    """The file is made once."""
     version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
     pcloud.service.inject("lost answer", 1, lambda request: f"{request.method} {pcloud.service.template(request)}" == lost)
     asked = pcloud.count(lambda: exchange(store, pcloud.place()))
-    # One more where libcurl itself asks again.
+    # One more if libcurl itself repeats the request.
     assert asked.count("PUT /upload_write") <= 4 and len(files(pcloud, "changes")) == 4
     exchange(second, pcloud.place())
     assert second.at(version)["large"] == store.at(version)["large"]
 
 
 def test_two_devices_send_one_large_file(pcloud: Cloud, new_store: Any) -> None:
-    """Under a name that is taken meanwhile nothing is written over, and no copy stays."""
+    """The other device has sent the file meanwhile. It is not overwritten, and no copy stays."""
     first, second, data = new_store(), new_store(), random.Random(3).randbytes(LARGE)
     for each in (first, second):
         each.make_version(insert={"x": data}, id="same", timestamp=1.0)
@@ -348,7 +348,7 @@ def test_two_devices_send_one_large_file(pcloud: Cloud, new_store: Any) -> None:
 def test_a_session_that_is_refused_for_ever(
     pcloud: Cloud, tmp_path: Path, new_store: Any, layout: str, step: str, monkeypatch: Any
 ) -> None:
-    """The file is sent again, in another one."""
+    """The file is sent again, in another session."""
     second, refused = new_store(), []
     inner = getattr(pcloud.service, f"_do_{step}")
 

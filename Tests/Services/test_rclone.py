@@ -20,7 +20,7 @@ from proxy import ConnectProxy, make_authority
 from service import Service, ServiceServer
 
 KINDS: dict[str, type[Any]] = {"drive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud}
-#: More than each uploads in one request.
+#: Larger than one upload request of the service can be.
 LARGE = {"drive": 9_000_001, "onedrive": 21_000_001, "box": 52_500_001, "pcloud": 9_000_001}
 
 
@@ -123,7 +123,7 @@ def test_many_files(judge: Judge, source: Path) -> None:
 
 
 def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
-    """Uploads begin while others end: none gets the id of another that continues."""
+    """Uploads begin while others end. None gets the id of another upload in progress."""
     (tmp_path / "many").mkdir()
     for number in range(60):
         (tmp_path / "many" / str(number)).write_bytes(b"x" * number)
@@ -134,7 +134,7 @@ def test_many_uploads_at_once(judge: Judge, tmp_path: Path) -> None:
 @pytest.mark.in_turn("fault", "judge")
 @pytest.mark.parametrize("fault", ["rate limit", "server error"])
 def test_faults_that_rclone_knows(judge: Judge, source: Path, fault: str) -> None:
-    """It waits and asks again, and all is there in the end."""
+    """rclone waits and retries, and all files arrive."""
     judge.run("copy", str(source), "there:notes")
     judge.service.inject(fault, count=1, when=lambda request: "authorization" in request.headers)
     judge.run("copy", str(source), "there:again")
@@ -149,7 +149,7 @@ def test_quota(judge: Judge, source: Path) -> None:
 
 
 def test_a_token_that_expired(judge: Judge, source: Path) -> None:
-    """It is refreshed. (Those of pCloud do not expire.)"""
+    """The token is refreshed. (pCloud's tokens do not expire.)"""
     if judge.kind == "pcloud":
         return
     text = judge.configuration.read_text()

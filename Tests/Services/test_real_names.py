@@ -28,7 +28,7 @@ KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_their_own_addresses(kind: str, tmp_path: Path, store: llvs.Store, new_store: Any) -> None:
-    """Those of uploads, of downloads on other hosts, which get no token, and of tokens."""
+    """The real addresses of uploads, of downloads on other hosts, which receive no token, and of tokens."""
     service = KINDS[kind]()
     if isinstance(service, OneDrive):
         service.strict = True
@@ -75,7 +75,8 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
                 way.retrieve()
             llvs.oauth.sign_in(
                 "pcloud", tokens, client_id="tests", client_secret="s", show=browser, timeout=PATIENCE, ca_file=str(authority))
-            # Also for one that was opened before the user signed in. A session of a large file belongs to the account, too.
+            # This holds also for an exchange that was opened before the user signed in. The session of a large file belongs to the account,
+            # too.
             store.make_version(store.most_recent_head, insert={"large": bytes(6_000_000)})
             way.retrieve()
             assert len(way.send().sent) == 4 and "GET /upload_save" in service.requests
@@ -85,9 +86,9 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
         assert ids(second) == ids(store)
         exchange(new_store(), place("&region=" + ("eu" if api == "eapi.pcloud.com" else "us")))
         with llvs.Exchange(second, place("&region=" + ("us" if api == "eapi.pcloud.com" else "eu"))) as way:
-            with pytest.raises(llvs.PermissionDeniedError, match="want region=eu"):
+            with pytest.raises(llvs.PermissionDeniedError, match="need region=eu"):
                 way.retrieve()
-        # Another host than those of pCloud gets no token.
+        # A host that is not pCloud's receives no token.
         found = json.loads(tokens.read_text())
         tokens.write_text(json.dumps({**found, "token_uri": "https://p-def1.pcloud.com/oauth2_token"}))
         before = len(service.requests)

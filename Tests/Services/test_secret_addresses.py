@@ -1,5 +1,5 @@
-"""Addresses that are secrets themselves, such as those of upload sessions and of temporary downloads: no message, log or report contains
-them, whatever fails there."""
+"""Addresses that are secrets themselves, such as those of upload sessions and of temporary downloads. No message, log or report contains
+them, whatever fails."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pcloud import PCloud
 from service import Answer, Request
 
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
-#: More than each takes in one request, or in a record.
+#: Larger than one request, or record, of the service can be.
 LARGE = {"gdrive": 6 << 20, "onedrive": 6 << 20, "box": 16 << 20, "pcloud": 6 << 20, "cloudkit": 1 << 20}
 SECRET = "pl4nted"
 
 
 class Planted(int):
-    """A number that is a secret when it is written in an address."""
+    """A number that becomes a secret when it is written into an address."""
 
     def __str__(self) -> str:
         return f"{SECRET}{int(self)}"
@@ -46,7 +46,7 @@ def service(request: Any, tmp_path: Path) -> Iterator[Any]:
 
 
 def in_path(request: Request) -> bool:
-    """With a secret for an address."""
+    """Whether the address of a request has a secret."""
     return SECRET in request.path or any(SECRET in value for name, value in request.query.items() if name == "upload_id")
 
 
@@ -54,7 +54,7 @@ def answers(status: int, **headers: str) -> Callable[[Request], Answer]:
     return lambda request: Answer(status, b"<html>no</html>", {"Content-Type": "text/html", **headers})
 
 
-#: Never 404: a forgotten upload begins again.
+#: The false answers. None is a 404, since after that an upload begins again.
 LIES: dict[str, Callable[[Request], Answer]] = {
     **{str(status): answers(status) for status in (200, 400, 403, 507)},
     "elsewhere": answers(302, Location=f"https://elsewhere.invalid/{SECRET}/x?{SECRET}"),
@@ -63,10 +63,10 @@ LIES: dict[str, Callable[[Request], Answer]] = {
 }
 
 
-#: Services whose addresses hold none that way.
+#: Services and directions without such secrets in addresses.
 WITHOUT = {("gdrive", "receiving"), ("box", "sending"), ("pcloud", "sending")}
 WAYS = [(kind, what) for kind in KINDS for what in ("sending", "receiving")]
-#: For these one lie is enough: no request uses such an address. For each of the others a third of the lies is tried, in turn.
+#: For these one false answer suffices, since no request uses such an address. For the others every third one is tested in the usual run.
 CASES = [
     pytest.param(*way, lie, marks=[] if lie == "200" and way in WITHOUT or (at + number) % 3 == 0 else pytest.mark.deep)
     for at, way in enumerate(WAYS) for number, lie in enumerate(LIES) if lie == "200" or way not in WITHOUT
@@ -105,12 +105,12 @@ def test_they_are_in_no_message(service: Any, new_store: Any, monkeypatch: pytes
 
 @pytest.mark.parametrize("scheme", ["gdrive", "onedrive"])
 def test_what_is_kept_of_a_session_is_for_its_owner_alone(tmp_path: Path, scheme: str) -> None:
-    """The file beside the store in which it is, also where a group shares the store."""
+    """The session's file beside the store, also if a group shares the store."""
     cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     cloud.service.serials = map(Planted, itertools.count(1))
     with llvs.Store(tmp_path / "device", file_mode=0o660) as store:
         save(store, "large", random.Random(5).randbytes(9 << 20))
-        # The line breaks in the session, again and again.
+        # The connection breaks in the session, again and again.
         cloud.service.inject("lost answer", 1_000, in_path)
         with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError) as error:
             way.send()

@@ -22,7 +22,7 @@ PLACES = ["gdrive", "onedrive", "box", "pcloud", "pcloud by status"]
 
 @pytest.fixture(params=PLACES)
 def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
-    """At pCloud it is the result that says it, or the status of what stands before it."""
+    """The places. pCloud reports a failure by its result, or a server before it by the status."""
     scheme, _, way = request.param.partition(" ")
     cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     if way:
@@ -32,7 +32,7 @@ def cloud(request: Any, tmp_path: Path) -> Iterator[Cloud]:
 
 
 def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool], **headers: str) -> list[Request]:
-    """Answers with 500 to such requests; those that met it."""
+    """Answers these requests with 500; returns the requests that got this answer."""
     inner, met = cloud.service.answer, []
 
     def answer(request: Request) -> Answer:
@@ -47,7 +47,7 @@ def break_down(cloud: Cloud, monkeypatch: Any, is_bad: Callable[[Request], bool]
 
 
 def place_of(request: Request) -> str:
-    """The path that it is about, as far as a request names one."""
+    """The path that a request concerns, if it names one."""
     return "/".join(filter(None, (request.query.get("path", request.path), request.query.get("filename"))))
 
 
@@ -63,7 +63,7 @@ def of(cloud: Cloud, node: Any) -> Callable[[Request], bool]:
 
 
 def four(cloud: Cloud, new_store: Any, layout: str) -> set[str]:
-    """Versions that build on none, each sent by a device of its own."""
+    """Versions without predecessors, each sent by another device."""
     made: set[str] = set()
     for number in range(4):
         each = new_store()
@@ -75,7 +75,7 @@ def four(cloud: Cloud, new_store: Any, layout: str) -> set[str]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_one_file_is_not_given(cloud: Cloud, new_store: Any, layout: str, monkeypatch: Any) -> None:
-    """It is a problem by its name, each time, and the others come."""
+    """The file is a problem by its name, each time, and the others are received."""
     made = four(cloud, new_store, layout)
     bad = files(cloud, "versions" if layout == "interchange" else "log")[1]
     store, told = new_store(), f"pack1/log/{bad.name}" if layout == "packed" else bad.name
@@ -95,7 +95,7 @@ def writes_of(name: str) -> Callable[[Request], bool]:
 
 
 def test_one_file_is_not_taken(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """It is a problem by its name; the others go, each once."""
+    """The file is a problem by its name; the others are sent, each once."""
     store = new_store()
     made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(4)}
     bad = sorted(made)[0]
@@ -113,12 +113,12 @@ def test_one_file_is_not_taken(cloud: Cloud, new_store: Any, monkeypatch: Any) -
 
 
 def test_every_second_file_is_not_taken(tmp_path: Path, new_store: Any, monkeypatch: Any) -> None:
-    """Eight in a row are trouble of the service. As many with others between are not: each is a problem by its name."""
+    """Eight failures in a row are a failure of the service. As many that are not in a row are not: each is a problem by its name."""
     cloud, store = Cloud(KINDS["pcloud"](), "pcloud", tmp_path), new_store()
     for number in range(20):
         store.make_version(insert={"k": b"%d" % number}, root=True)
     order = exchange(store, cloud.place("others")).sent
-    # To that it makes no second try of an upload.
+    # After this failure an upload is not retried.
     cloud.service.failure = Answer(500)
     with llvs.Exchange(store, cloud.place()) as way:
         way.retrieve()
@@ -132,7 +132,7 @@ def test_every_second_file_is_not_taken(tmp_path: Path, new_store: Any, monkeypa
 
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_who_says_how_long_to_wait(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
-    """It is said of all, also where one file was asked for, or sent."""
+    """The wait applies to all requests, even if it was demanded for one file, received or sent."""
     store, second = new_store(), new_store()
     made = sorted(store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(3))
     if what == "reading":
@@ -156,7 +156,7 @@ def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store
     other = store.make_version(insert={"z": b"1"}, root=True)
     with llvs.Exchange(store, cloud.place()) as way:
         way.retrieve()
-        # The version itself, whose changes went.
+        # The version itself. Its changes were sent.
         name = f'"name":"{first.id}"'.encode()
         break_down(cloud, monkeypatch, lambda request: writes_of(first.id)(request) and (
             f"versions/{first.id}" in place_of(request) or name in request.body and b'{"version":' in request.body))  # fmt: skip
@@ -168,7 +168,7 @@ def test_what_builds_on_a_file_that_is_not_taken(cloud: Cloud, store: llvs.Store
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: str, what: str, monkeypatch: Any) -> None:
-    """A service that has just answered a list answers nothing any more: the exchange ends with the error."""
+    """The service has just answered a list, and then fails in every request: the exchange ends with the error."""
     made, store, is_down = four(cloud, new_store, layout), new_store(), []
     with llvs.Exchange(store, cloud.place(layout=layout)) as way:
         if what == "writing":
@@ -195,7 +195,7 @@ def test_the_service_goes_down_meanwhile(cloud: Cloud, new_store: Any, layout: s
 @pytest.mark.in_turn("what", "cloud")
 @pytest.mark.parametrize("what", ["reading", "writing"])
 def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: Any) -> None:
-    """If eight files or more are requested, and none is sent or accepted, the problem is not that of single files."""
+    """If eight files or more are requested, and every one fails, the failure is the service's."""
     store, second = new_store(), new_store()
     made = {store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(8)}
     if what == "reading":
@@ -214,10 +214,10 @@ def test_no_file_at_all(cloud: Cloud, new_store: Any, what: str, monkeypatch: An
     assert set(exchange(new_store(), cloud.place()).retrieved) == made
 
 
-#: The exchange counts, whatever says that it failed.
+#: The exchange counts failures of any form, so the usual run tests two services.
 @pytest.mark.parametrize("cloud", usually(PLACES, "onedrive", "pcloud"), indirect=True)
 def test_uploads_are_down_but_for_one(cloud: Cloud, new_store: Any, monkeypatch: Any) -> None:
-    """One file that was taken hides nothing: after eight in a row that were not, the exchange ends."""
+    """One successful file does not hide the failure: after eight failures in a row the exchange ends."""
     store = new_store()
     made = sorted(store.make_version(insert={"k": b"%d" % number}, root=True).id for number in range(40))
     with llvs.Exchange(store, cloud.place()) as way:

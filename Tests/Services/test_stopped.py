@@ -22,7 +22,7 @@ from patience import PATIENCE
 from clouds import Cloud, exchange, files, ids
 from test_clouds import KINDS
 
-#: The largest file that has to be sent in one go: docs/pack-format.md.
+#: The largest file that is sent in one request: docs/pack-format.md.
 UNIT = 16 << 20
 SIZES = [3_000_000, 900_000, 9_000_000, 700_000]
 
@@ -52,7 +52,7 @@ def start(cloud: Cloud, folder: Path, layout: str = "packed") -> subprocess.Pope
 
 
 def are_whole(cloud: Cloud) -> bool:
-    """Returns whether each file there has the bytes of its name."""
+    """Whether each file has the bytes of its name."""
     nodes = [node for node in cloud.service.tree.nodes.values() if node.data is not None]  # type: ignore[attr-defined]
     for node in nodes:
         digest = base64.b32encode(hashlib.sha256(node.data).digest()[:16]).decode().lower().rstrip("=")
@@ -62,7 +62,7 @@ def are_whole(cloud: Cloud) -> bool:
 
 
 class Watch:
-    """Waits until so many bytes of files came, and holds what comes behind them."""
+    """Waits until this number of bytes of files has arrived, and holds later ones back."""
 
     def __init__(self, cloud: Cloud, after: int) -> None:
         self.cloud, self.after, self.came = cloud, after, 0
@@ -87,7 +87,7 @@ class Watch:
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any, how: str) -> None:
-    """Whole files stay, there are no incomplete ones, and the upload continues: by itself if the process continues, otherwise with the
+    """Whole files stay, no incomplete ones remain, and the upload continues: in the same process if that continues, otherwise in the
     next."""
     with llvs.Store(tmp_path / "device") as store:
         for number, size in enumerate(SIZES):
@@ -121,9 +121,9 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
         told, error = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, error
         if cloud.scheme in ("gdrive", "pcloud"):
-            # One process after another continues the large one: except for the first million, which was sent in one request, and a chunk
-            # for each cut, nothing is sent twice. At pCloud the first two cuts are in files that are sent in one request each, which were
-            # also sent twice if their folder was missing: only the third cut is in a session.
+            # The processes continue the large upload one after another. Only the first million, which was sent in one request, and a chunk
+            # for each cut are sent twice. At pCloud the first two cuts are in files that are sent in one request each, which were also sent
+            # twice if their folder was missing; only the third cut is in a session.
             twice = 1_000_000 + 3 * (1 << 18) + 300_000 if cloud.scheme == "gdrive" else 8_300_000
             assert came + rest.came < sum(SIZES) + twice
     assert are_whole(cloud)
@@ -136,7 +136,8 @@ def test_in_the_middle_of_an_upload(cloud: Cloud, tmp_path: Path, new_store: Any
 @pytest.mark.parametrize("scheme", ["gdrive", "pcloud"])
 @pytest.mark.parametrize("what", ["kept", "damaged", "forgotten", "another's"])
 def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, what: str, scheme: str) -> None:
-    """The record of a session is a hint: if it is damaged, or the service no longer knows it, the file is sent again, and nothing else."""
+    """The record of a session is a hint. If it is damaged, or the service no longer knows the session, the file is sent again, and nothing
+    else."""
     cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     with llvs.Store(tmp_path / "device") as store:
         store.make_version(insert={"large": random.Random(1).randbytes(8 << 20)})
@@ -172,8 +173,8 @@ def test_a_session_goes_on_in_another_process(tmp_path: Path, new_store: Any, wh
     cloud.close()
 
 
-#: By service: bytes of a value, those of its file that come before the process is killed, and those that may come twice: what was under
-#: way, in parts of 256 KiB, of 10 MiB, four times 2 MiB, and what the service has not looked at.
+#: By service: the size of a value, the bytes of its file that arrive before the process is killed, and the bytes that may arrive twice. The
+#: last are those in flight, in parts of 256 KiB, of 10 MiB, and of four times 2 MiB, and those that the service has not acknowledged.
 SINGLE = {
     "gdrive": (8 << 20, 6_000_000, 600_000), "onedrive": (24 << 20, 25_000_000, 11_000_000),
     "box": (16 << 20, 14_000_000, 9_500_000), "pcloud": (8 << 20, 6_000_000, 600_000),
@@ -183,7 +184,7 @@ SINGLE = {
 @pytest.mark.parametrize("what", [
     "kept", *(pytest.param(what, marks=pytest.mark.in_turn("what", "cloud")) for what in ("forgotten", "of other bytes"))])
 def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: Path, new_store: Any, what: str) -> None:
-    """The record of its session is for its owner alone, and is bound to its bytes."""
+    """Only the owner can read the record of a session, which is bound to its bytes."""
     size, before, twice = SINGLE[cloud.scheme]
     if cloud.scheme == "box":
         cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
@@ -203,7 +204,7 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
     if what == "forgotten":
         getattr(cloud.service, "sessions" if cloud.scheme in ("box", "onedrive") else "uploads").clear()
     elif what == "of other bytes":
-        # For a file of the same name and size.
+        # The record is used for another file of the same name and size.
         (other / kept.relative_to(device)).parent.mkdir(exist_ok=True)
         shutil.copy(kept, other / kept.relative_to(device))
         device = other
@@ -221,7 +222,7 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
 
 
 def killed(cloud: Cloud, device: Path) -> int:
-    """A process that was killed while it sent a large single file; the bytes that came."""
+    """Kills a process while it sends a large single file; returns the number of bytes that arrived."""
     size, before, _ = SINGLE[cloud.scheme]
     if cloud.scheme == "box":
         cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
@@ -240,7 +241,7 @@ def killed(cloud: Cloud, device: Path) -> int:
 
 
 def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_store: Any) -> None:
-    """A session that ends in another folder, like one of another account, does not belong to this place: the file is sent again."""
+    """A session that ends in another folder, or in another account, does not belong to this place: the file is sent again."""
     device, second = tmp_path / "device", new_store()
     killed(cloud, device)
     tree = cloud.service.tree  # type: ignore[attr-defined]
@@ -259,7 +260,7 @@ def test_the_place_was_moved_away_meanwhile(cloud: Cloud, tmp_path: Path, new_st
 @pytest.mark.in_turn("how", "cloud")
 @pytest.mark.parametrize("how", ["there is nothing to send", "new"])
 def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, how: str) -> None:
-    """Its address is a secret: it is deleted if no process continues the session."""
+    """The session's address is a secret. It is deleted if no process continues the session."""
     device = tmp_path / "device"
     killed(cloud, device)
     with llvs.Store(device) as store:
@@ -274,7 +275,7 @@ def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, ho
 
 
 def test_a_session_that_is_refused_to_the_next_process(tmp_path: Path, new_store: Any, monkeypatch: Any) -> None:
-    """By an unknown answer, permanently: the same call sends the file again."""
+    """The service always gives an unknown answer. The same call then sends the file again."""
     cloud, device, second, refused = Cloud(KINDS["pcloud"](), "pcloud", tmp_path), tmp_path / "device", new_store(), []
     killed(cloud, device)
     inner = cloud.service._do_upload_info  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The tests of each pitfall of exchanges through places and over links, by its number in docs/cloud-drives.md, and of each bad input."""
+"""The tests of each pitfall of exchanges through places and links, by its number in docs/cloud-drives.md, and of each bad input."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ BAD_INPUT = {
 
 
 def holds(test: str) -> bool:
-    """Returns whether there is such a test."""
+    """Whether there is such a test."""
     file, name = test.split("::")
     path = HERE / file
     if not path.exists():
@@ -137,14 +137,14 @@ def holds(test: str) -> bool:
 
 @pytest.mark.parametrize("table", [PITFALLS, BAD_INPUT], ids=["pitfalls", "bad input"])
 def test_each_has_a_test(table: dict[object, list[str]]) -> None:
-    """Fails when one has none, or one that is gone."""
+    """Fails if a pitfall has no test, or one that does not exist."""
     assert all(table.values())
     assert not [test for tests in table.values() for test in tests if not holds(test)]
 
 
 @pytest.mark.parametrize("number", AT_SERVICES)
 def test_each_is_tried_at_each_service(number: int) -> None:
-    """Or it is said why not."""
+    """Each change is tested at each service, or has a reason why not."""
     assert set(AT_SERVICES[number]) == set(ALL)
     for tests in AT_SERVICES[number].values():
         assert tests and (isinstance(tests, str) or (isinstance(tests, list) and all(map(holds, tests))))
@@ -152,7 +152,7 @@ def test_each_is_tried_at_each_service(number: int) -> None:
 
 @pytest.mark.parametrize("title, numbers", [("## Pitfalls", PITFALLS), ("## Bad input", AT_SERVICES)])
 def test_the_page_has_each(title: str, numbers: dict[int, object]) -> None:
-    """By number."""
+    """The page lists the same numbers."""
     text = PAGE.read_text().split(title)[1].split("\n## ")[0]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert [int(number) for number, _ in rows] == list(range(1, len(numbers) + 1)) == sorted(numbers)

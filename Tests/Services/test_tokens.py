@@ -1,4 +1,4 @@
-"""Token files: one process refreshes them, once, and they are on disk before use. Numbers are those of the pitfalls of
+"""Token files: one process refreshes them, once, and they are on disk before they are used. Numbers are those of the pitfalls of
 docs/cloud-drives.md."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from service import Answer, Request
 
 @pytest.fixture(params=["keeps", "changes", "once"])
 def drive(request: Any, tmp_path: Path) -> Iterator[Cloud]:
-    """With refresh tokens that stay, change, or serve once."""
+    """A drive whose refresh tokens stay, change, or are valid once."""
     service = GoogleDrive()
     service.accounts.refreshing = request.param
     cloud = Cloud(service, "gdrive", tmp_path)
@@ -42,7 +42,7 @@ def kept(drive: Cloud) -> dict[str, Any]:
 
 
 def test_a_token_that_expired(drive: Cloud, store: llvs.Store) -> None:
-    """It is renewed, and the new one is in the file, with all else that was there, for nobody else to read."""
+    """The token is renewed. The new one is in the file beside all other contents, which only the owner can read."""
     drive.sign_in(expiry="1970-01-01T00:00:00Z", account={"é\"": [1, -2.5e3, None, True, "x\n"]})
     before = kept(drive)
     exchange(store, drive.place())
@@ -90,7 +90,7 @@ def test_many_threads_renew_once(drive: Cloud, new_store: Any) -> None:
         assert not failures and drive.service.accounts.refreshes == round + 1
 
 
-#: Asks as often as it is told to by a line, and says what came of it.
+#: Retrieves once for each line that it reads, and prints the result.
 PROCESS = """
 import sys
 import llvs
@@ -129,7 +129,7 @@ def answer(process: subprocess.Popen[str]) -> str:
 
 @pytest.mark.parametrize("rounds", [int(os.environ.get("LLVS_TOKEN_ROUNDS", "100" if IS_DEEP else "25"))])
 def test_two_processes_renew_once(drive: Cloud, tmp_path: Path, rounds: int) -> None:
-    """25: in each round exactly one refresh, and nobody is ever signed out."""
+    """25: in each round the token is refreshed exactly once, and no process is ever signed out."""
     running = processes(drive, tmp_path, 2)
     try:
         for round in range(rounds):
@@ -150,7 +150,7 @@ def test_a_process_that_dies_with_the_lock_leaves_it(drive: Cloud, tmp_path: Pat
     inner = drive.service.accounts.token
 
     def token(form: dict[str, str]) -> Answer:
-        # It dies while it is asking, and its answer is lost with it.
+        # The process is killed during its request, and the answer is lost.
         if not held.is_set():
             held.set()
             running[0].kill()
@@ -168,15 +168,15 @@ def test_a_process_that_dies_with_the_lock_leaves_it(drive: Cloud, tmp_path: Pat
 
 @only("once")
 def test_rotated_elsewhere(drive: Cloud, store: llvs.Store) -> None:
-    """25: who reads the file again has what another put there."""
+    """25: a process reads the file again, and uses the tokens that another one wrote."""
     with llvs.Exchange(store, drive.place()) as way:
         way.retrieve()
-        # A program that knows no lock renews both, and writes the file.
+        # A program without locks renews both tokens, and writes the file.
         drive.service.expire_tokens()
         drive.sign_in()
         way.retrieve()
         assert drive.service.accounts.refreshes == 0
-        # It does so between our reading and our asking: what we show is void, and the file is read once more.
+        # It does so after the library has read the file: the library's refresh token is invalid, and the file is read again.
         drive.service.expire_tokens()
         inner, told = drive.service.accounts.token, []
 
@@ -193,7 +193,7 @@ def test_rotated_elsewhere(drive: Cloud, store: llvs.Store) -> None:
 
 
 def test_consent_taken_back(drive: Cloud, store: llvs.Store) -> None:
-    """The error says what to do, and the file stays as it is."""
+    """The error names a remedy, and the file stays unchanged."""
     exchange(store, drive.place())
     drive.service.accounts.revoke()
     before = drive.tokens.read_bytes()
@@ -216,7 +216,7 @@ def test_without_a_refresh_token(drive: Cloud, store: llvs.Store) -> None:
 
 @only("once")
 def test_a_token_that_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
-    """It would be gone with the process, and the old one is void."""
+    """The token would be lost with the process, and the old one is invalid."""
     exchange(store, drive.place())
     drive.service.expire_tokens()
     seen: list[str] = []
@@ -226,14 +226,14 @@ def test_a_token_that_cannot_be_kept_is_not_used(drive: Cloud, store: llvs.Store
         seen.append(request.headers.get("authorization", ""))
         found = inner(request)
         if request.path == "/token":
-            # As a disk that is full at that moment: the name of the file is taken by a folder.
+            # The disk is full at that moment: in the test a folder has the name of the file.
             drive.tokens.unlink()
             drive.tokens.mkdir()
             (drive.tokens / "x").write_text("")
         return found
 
     monkeypatch.setattr(drive.service, "answer", answer)
-    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.Error, match="Keeping the new token"):
+    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.Error, match="Storing the new token"):
         way.retrieve()
     new = [token for token in drive.service.accounts.access if drive.service.accounts.access[token]]
     assert seen and not [each for each in seen if any(token in each for token in new)]
@@ -251,7 +251,7 @@ def test_renewing_is_asked_for_again(drive: Cloud, store: llvs.Store, kind: str)
 
 @only("keeps")
 def test_another_address(drive: Cloud, store: llvs.Store) -> None:
-    """`token_uri` of the file counts; it is encrypted, or on this machine."""
+    """`token_uri` of the file is used. It must be encrypted, or on this machine."""
     other = Cloud(GoogleDrive(), "gdrive", drive.tokens.parent / "..")
     try:
         drive.sign_in(access_token="x", token_uri=f"{other.server.url}/token")
@@ -355,7 +355,8 @@ def test_cancelling_while_another_holds_the_lock(drive: Cloud, store: llvs.Store
 
 @only("keeps")
 def test_requests_are_paced(drive: Cloud, store: llvs.Store, clock: MovedClock) -> None:
-    """By the account, whatever places and exchanges it has: with 5 a second, 5 go at once and the rest as the bucket fills."""
+    """Pacing is by account, for all of its places and exchanges. With a rate of 5, 5 requests are sent immediately, and the others as the
+    bucket fills."""
     clock.freeze()
     with llvs.Exchange(store, drive.place(rate="5")) as way, llvs.Exchange(store, drive.place("others", rate="5")) as other:
         begun = clock.now()

@@ -19,7 +19,7 @@ LARGE = 7_000_000
 
 
 def lies(cloud: Any, monkeypatch: pytest.MonkeyPatch, lie: Callable[[Request], Any]) -> list[str]:
-    """Lets a function answer before the service does; the list gets a line for each time that it did."""
+    """Lets a function answer before the service does. The list gets a line for each such answer."""
     answer, told = cloud.service.answer, []
 
     def answers(request: Request) -> Answer:
@@ -95,7 +95,7 @@ def test_parts_of_an_upload_to_box_without_an_end(new_store: Any, tmp_path: Path
 def test_folders_of_google_drive_that_are_found_and_are_not_there(
     store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """The query for the folders shows them, and each query for what is in them says that they are not there (404): three times."""
+    """A query lists the folders, and each query for their contents says that they do not exist (404). It is repeated three times."""
     cloud, second = Cloud(GoogleDrive(), "gdrive", tmp_path), new_store()
     place = cloud.place()
     with llvs.Exchange(store, place) as way:
@@ -160,7 +160,7 @@ def test_lists_that_do_not_end(
 def test_files_that_a_service_keeps_torn(
     store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, layout: str, how: str
 ) -> None:
-    """It says what it has kept: that is noticed at once, and sent again. (OneDrive's sizes alone are looked at.)"""
+    """The service states what it stored, which is noticed immediately; the file is sent again. (At OneDrive only the size is compared.)"""
     cloud, second = Cloud(KINDS[scheme](), scheme, tmp_path), new_store()
     tree = cloud.service.tree  # type: ignore[attr-defined]
     add, write, torn = tree.add, tree.write, [0]
@@ -193,7 +193,7 @@ def test_files_that_a_service_keeps_torn(
 def test_feeds_that_do_not_end(
     store: llvs.Store, new_store: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, how: str
 ) -> None:
-    """They are left after a hundred pages, or when they lead to themselves, and all is listed."""
+    """The feed is abandoned after a hundred pages, or if a page leads to itself, and all files are listed."""
     cloud, second, turn, is_lying = Cloud(KINDS[scheme](), scheme, tmp_path), new_store(), [0], [False]
     exchange(store, cloud.place())
     if scheme != "box":

@@ -24,7 +24,7 @@ from service import Request
 KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box, "pcloud": PCloud, "cloudkit": None}
 LAYOUTS = ["interchange", "packed"]
 
-#: A library for LD_PRELOAD, by which a process has another time of day. Its steady clocks go as ever.
+#: A library for LD_PRELOAD that changes the time of day of a process. Monotonic clocks stay right.
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -88,9 +88,9 @@ def service(request: Any, tmp_path: Path) -> Iterator[Any]:
 @pytest.mark.in_turn("layout", "service")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_clock_that_is_wrong_by_a_day(service: Any, clock: Path, tmp_path: Path, layout: str) -> None:
-    """Devices before, behind and at the right time send and receive as ever: nothing that is needed for that reads a clock.
+    """Devices with clocks that are slow, fast and right send and receive as usual: nothing needed for that reads a clock.
 
-    Who gets what was made by a clock that is ahead of his own is told.
+    A device that receives versions from a clock ahead of its own reports that.
     """
     known: set[str] = set()
     times, told = [], []
@@ -112,13 +112,14 @@ def test_a_clock_that_is_wrong_by_a_day(service: Any, clock: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_place_that_may_only_be_read(service: Any, store: llvs.Store, new_store: Any, layout: str, monkeypatch: Any) -> None:
-    """For instance a folder that another user shared so: sending is an error that says so, receiving continues, and nothing is lost."""
+    """A folder that another user shares for reading only. Sending is an error that names the reason, receiving continues, and nothing is
+    lost."""
     place, second = service.place(layout=layout), new_store()
     exchange(store, place)
     inner = service.service.answer
 
     def answer(request: Request) -> Any:
-        """The refusals of each service, as its documents have them."""
+        """The refusals of each service, as its documents define them."""
         path, method = request.path, request.method
         cloudkit = path.endswith(("/records/modify", "/zones/modify", "/assets/upload"))
         changes = method in ("PUT", "PATCH", "DELETE", "POST") or "createfolder" in path or "upload" in path

@@ -53,7 +53,7 @@ class Tree:
         return self.time
 
     def children(self, id: str) -> list[Node]:
-        """Returns them in the order in which they were made."""
+        """Returns the children in the order in which they were made."""
         return [node for node in self.nodes.values() if node.parent == id]
 
     def find(self, parent: str, name: str, fold: bool = False) -> Optional[Node]:

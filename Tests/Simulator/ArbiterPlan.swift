@@ -1,26 +1,26 @@
 import LLVS
 
-/// How a store resolves conflicts: what the engine is given, and, separately, what the model makes of it.
+/// How a store resolves conflicts: the arbiter for the engine, and the same decisions for the model.
 struct ArbiterPlan: Equatable {
     enum Kind: Int, CaseIterable {
         case mostRecentBranch, mostRecentChange, ours, theirs
-        /// As a host's callback: stores bytes made of both sides.
+        /// A callback of the host that stores bytes made from both sides.
         case joining
     }
     enum Decision { case first, second, bytes([UInt8]) }
 
     var kind = Kind.mostRecentChange
-    /// A built-in one is asked the way a host's is.
+    /// Whether a built-in arbiter is called as one of the host is.
     var isWrapped = false
-    /// Changes an id that nobody asked about, too.
+    /// Also changes an id that is in no conflict.
     var stamp: Stamp?
     struct Stamp: Equatable { var id: ValueID; var data: [UInt8] }
 
     var additions: [(ValueID, [UInt8])] { stamp.map { [($0.id, $0.data)] } ?? [] }
-    /// Whether all who resolve by it make the same versions.
+    /// Whether all stores that use it make the same merge versions.
     var isSymmetric: Bool { ![.ours, .theirs].contains(kind) }
 
-    /// What the rule says of one conflict; nil is a removal.
+    /// The decision of one conflict. Nil is a removal.
     func decide(_ first: [UInt8]?, _ second: [UInt8]?, oursIsFirst: Bool, firstIsStoredLater: Bool) -> Decision {
         switch kind {
         case .mostRecentBranch: return .first
@@ -34,13 +34,13 @@ struct ArbiterPlan: Equatable {
         }
     }
 
-    /// At most a few bytes, whatever they are made of.
+    /// A few bytes at most, whatever the sides hold.
     static func joined(_ a: [UInt8]?, _ b: [UInt8]?) -> [UInt8] {
         let parts = [a, b].compactMap { $0?.prefix(6) }.map(Array.init).sorted { $0.lexicographicallyPrecedes($1) }
         return Array(parts.joined(separator: [UInt8(ascii: "+")]))
     }
 
-    /// For the engine.
+    /// The arbiter for the engine.
     func arbiter(_ defect: Defect?) -> any MergeArbiter {
         let builtIn: BuiltInArbiter? =
             switch kind {
@@ -67,7 +67,7 @@ struct ArbiterPlan: Equatable {
                     return .update(id, data: ArbiterPlan.joined(try bytes(fork.first), try bytes(fork.second)))
                 }
             if isBroken {
-                // An update that was made against a removal gets lost.
+                // Loses an update that was made against a removal.
                 for (id, fork) in merge.forks where fork.kind == .removedAndUpdated {
                     if let i = changes.firstIndex(where: { $0.id == id }) { changes[i] = .remove(id) }
                 }
@@ -81,14 +81,14 @@ struct ArbiterPlan: Equatable {
     }
 }
 
-/// What `--defect` breaks on purpose, to see that it is found.
+/// What `--defect` breaks on purpose, to see that the simulator notices it.
 enum Defect: String, CaseIterable {
-    /// An update that meets a removal gets lost.
+    /// An update against a removal is lost.
     case arbiter
-    /// Some files never arrive, and nobody is told.
+    /// Some files never arrive, and no error reports it.
     case transport
-    /// What was stored last is gone after a restart.
+    /// The last record is lost by a restart.
     case storage
-    /// Nobody looks whether versions are what their ids say.
+    /// Nothing checks that versions have the contents that their ids imply.
     case ids
 }

@@ -1,15 +1,21 @@
 import LLVS
 import LLVSTestSupport
 
-/// Somebody who may write to the folders, and writes whatever harms: other contents under the ids of honest versions, be they there already
-/// or not yet, different ones in different folders; the same ids in small letters; empty roots that are none; versions that name each
-/// other; versions without changes, and others on top of these; and versions whose ids differ from honest ones by case only.
+/// An attacker who may write to the folders. It writes:
 ///
-/// The last are versions like others, since such ids say nothing. All else must be refused, and must hold up nothing that is honest.
+/// - other contents under the ids of honest versions, whether these have arrived or not, and different contents in different folders
+/// - the same ids in lower case
+/// - false empty roots
+/// - versions that name each other
+/// - versions without changes, and others on top of these
+/// - versions whose ids differ from honest ones only in case
+///
+/// Versions of the last kind are valid, since such ids imply no contents. All others must be refused, and must not delay any honest
+/// version.
 struct HostilePeer {
-    /// What nobody can ever take, by name.
+    /// The names of versions that no store can ever accept.
     var junk: Set<String> = []
-    /// What it made that can be taken.
+    /// The acceptable versions that it made.
     var made = VersionSet()
     private var count = 0
 
@@ -20,7 +26,7 @@ struct HostilePeer {
 }
 
 extension Simulation {
-    /// What the peer does before a step.
+    /// Attacks before a step.
     func attack(_ step: Step) throws {
         var random = SeededRandom(seed: step.seed ^ 0xBAD)
         guard Int.random(in: 0..<3, using: &random) > 0, let folder = folders.randomElement(using: &random) else { return }
@@ -95,14 +101,14 @@ extension Simulation {
         say("the peer publishes V\(number), \(name), a twin of V\(twin), on V\(base)")
     }
 
-    /// Of three bytes.
+    /// The Base64 of three bytes.
     private func base64Of3(_ bytes: [UInt8]) -> String {
         let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
         let word = bytes.reduce(0) { $0 << 8 | Int($1) }
         return String([18, 12, 6, 0].map { digits[word >> $0 & 63] })
     }
 
-    /// The peer attacks no more. Everybody looks at all that is in the folders once, and writes what was forged anew.
+    /// The attacks have ended. Each store reads everything in the folders once, and rewrites what was forged.
     func cleanUp() throws {
         for _ in 0..<2 {
             for replica in replicas {
@@ -115,7 +121,7 @@ extension Simulation {
         }
     }
 
-    /// Problems that there must not be: of all that nobody can ever take, and of what the peer made and then lost, there may be any.
+    /// Problems that must not occur. Versions that no store can ever accept, and versions that the peer made and lost, may have any.
     func unexpected(_ problems: [ExchangeProblem]) -> [ExchangeProblem] {
         problems.filter { problem in
             if peer.junk.contains(problem.name) || problem.error.code == .clockAhead { return false }

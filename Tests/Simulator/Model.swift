@@ -1,24 +1,24 @@
 import LLVS
 
-/// What prevails under an id: which version stored it, and the bytes.
+/// The value that prevails under an id: the version that stored it, and the bytes.
 struct Held: Equatable {
     var stored: VersionID
     var data: [UInt8]
 }
 
-/// A version as the model has it: with all its ancestors and its whole state, spelled out.
+/// A version in the model, with all its ancestors and its whole state.
 struct ModelVersion {
     var version: Version
-    /// As the store that made it recorded them.
+    /// The changes as the store that made the version recorded them.
     var changes: [Value.Change]
     var predecessors: [Int]
-    /// With the version itself.
+    /// Includes the version itself.
     var ancestors: VersionSet
     var state: [ValueID: Held]
 }
 
-/// All versions that were ever made in a history, by whichever store, in dictionaries and sets, and nothing shared with the
-/// engine: what a store answers is compared with this.
+/// All versions that any store made in a history, in plain dictionaries and sets. Shares nothing with the engine; a store's answers are
+/// compared with it.
 struct Model {
     private(set) var versions: [ModelVersion] = []
     private(set) var numbers: [VersionID: Int] = [:]
@@ -26,9 +26,9 @@ struct Model {
     subscript(number: Int) -> ModelVersion { versions[number] }
     subscript(id: VersionID) -> ModelVersion? { numbers[id].map { versions[$0] } }
 
-    /// Adds a version whose state is known, or finds it where somebody else made the very same, and sees to it that what was recorded says
-    /// just that.
-    /// - Throws: `Failure` when the predecessors' state with the changes applied is another, or a change is not canonical.
+    /// Adds a version with its expected state, or finds the equal version of another store. Checks that the recorded changes lead to that
+    /// state.
+    /// - Throws: `Failure` if the changes lead to another state, or if a change is not canonical.
     mutating func add(_ version: Version, _ changes: [Value.Change], state: [ValueID: Held]) throws -> Int {
         var ancestors = VersionSet()
         let predecessors = try version.predecessors.map { id in
@@ -48,7 +48,7 @@ struct Model {
             }
             switch change {
             case .insert(_, let data):
-                if before[id] != nil { throw Failure("wrong label", "\(version.id) inserts \(id), which is there") }
+                if before[id] != nil { throw Failure("wrong label", "\(version.id) inserts \(id), which exists") }
                 after[id] = Held(stored: version.id, data: data)
                 size += data.count
             case .update(_, let data):
@@ -69,7 +69,7 @@ struct Model {
         if after != state { throw Failure("wrong changes", "\(version.id) says \(describe(after)), not \(describe(state))") }
         if version.valueDataSize != UInt64(size) { throw Failure("wrong size", "\(version.id) says \(version.valueDataSize), not \(size)") }
         if let known = numbers[version.id], version.id != EmptyRoot.id, versions[known].version == version, versions[known].state == state {
-            // The same content at the same time on the same predecessor, made elsewhere, is one version.
+            // Another store saved the same content at the same time on the same predecessor: it is one version.
             return known
         }
         let number = versions.count
@@ -85,24 +85,24 @@ struct Model {
         return isNewer(x, y)
     }
 
-    /// Newest first.
+    /// Sorts by age, newest first.
     func newestFirst(_ numbers: [Int]) -> [Int] { numbers.sorted(by: isNewer) }
 
-    /// Those without successors among the versions. The empty root is none: it is virtual while nothing builds on it.
+    /// The versions without successors among the known ones. The empty root is not included: it is virtual while no version builds on it.
     func heads(of known: VersionSet) -> [Int] {
         let all = known.numbers
         let behind = VersionSet(all.flatMap { versions[$0].predecessors })
         return newestFirst(all.filter { !behind.contains($0) && versions[$0].version.id != EmptyRoot.id })
     }
 
-    /// Those without a branch that no other such version has among its ancestors.
+    /// The versions without a branch that are not ancestors of another such version.
     func unbranchedHeads(of known: VersionSet) -> [Int] {
         let all = known.numbers.filter { versions[$0].version.branch == nil && versions[$0].version.id != EmptyRoot.id }
         let behind = all.flatMap { versions[$0].predecessors }.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }
         return newestFirst(all.filter { !behind.contains($0) })
     }
 
-    /// The common ancestors of (any of) some and one that are no ancestors of another, newest first.
+    /// The common ancestors of one version and any of the others that are not ancestors of another common ancestor, newest first.
     func bestCommonAncestors(_ some: [Int], _ one: Int) -> [Int] {
         let left = some.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }
         let common = left.intersection(versions[one].ancestors)
@@ -136,7 +136,7 @@ struct Model {
 }
 
 extension ModelVersion {
-    /// The bytes that the version itself stored.
+    /// The bytes that the version itself stored under an id.
     func stored(_ id: ValueID) -> [UInt8]? {
         for change in changes {
             switch change {
@@ -150,14 +150,14 @@ extension ModelVersion {
 
 /// What went wrong in a history.
 struct Failure: Error {
-    /// The same for what is probably the same defect: shrinking keeps to it.
+    /// Equal for failures that probably have the same cause. Shrinking keeps it.
     var kind: String
     var detail: String
     init(_ kind: String, _ detail: String) { self.kind = kind; self.detail = detail }
 }
 
 extension StoreError.Code {
-    /// For people who read what happened.
+    /// A name for readers of the output.
     var name: String {
         let names: [StoreError.Code: String] = [
             .transport: "transport", .cancelled: "cancelled", .missingChanges: "missing changes",

@@ -1,14 +1,14 @@
 import LLVS
 
-/// Merging by its rules, id by id, over whole states: slow, and short enough to be seen to be right.
+/// Merging by the rules, id by id, over whole states: slow, but short enough to be obviously right.
 extension Model {
-    /// What the ancestors of a merge hold for an id.
+    /// The value that the bases of a merge hold for an id.
     enum Base {
         case agreed(Held?)
-        /// What each of them holds.
+        /// The values of all bases.
         case conflicting([Held?])
 
-        /// Whether it has the same bytes, whichever version stored them, or nothing as well.
+        /// Whether it has the same bytes, whichever version stored them, or is empty as well.
         func holds(_ held: Held?) -> Bool {
             switch self {
             case .agreed(let mine): mine?.data == held?.data
@@ -17,7 +17,7 @@ extension Model {
         }
     }
 
-    /// Several versions, newest first, folded into one.
+    /// The value of several versions, newest first, folded into one.
     func base(_ id: ValueID, _ folded: [Int]) -> Base {
         guard let newest = folded.first else { return .agreed(nil) }
         var result = Base.agreed(versions[newest].state[id])
@@ -43,24 +43,25 @@ extension Model {
         return result
     }
 
-    /// What a merge must come to.
+    /// The expected result of a merge.
     struct Outcome {
         var first: Int
         var second: Int
-        /// The arbiter is not asked, and the metadata is empty.
+        /// Whether the merge is made without the arbiter, and with empty metadata.
         var isSettled: Bool
-        /// What the merge version itself stores has no version in it yet.
+        /// Values that the merge version itself stores do not have its id yet.
         var state: [ValueID: Held]
         var own: Set<ValueID>
     }
 
-    /// The same ids with the same bytes, whoever stored them.
+    /// Whether both have the same ids with the same bytes, whichever versions stored them.
     func haveEqualStates(_ a: Int, _ b: Int) -> Bool {
         let x = versions[a].state, y = versions[b].state
         return x.count == y.count && x.allSatisfy { y[$0.key]?.data == $0.value.data }
     }
 
-    /// By the first id that is not held alike: the state is the smaller one in which nothing is under it, or what was stored earlier.
+    /// Compares by the first id that differs. The smaller state is the one without a value there, or with the value that was stored
+    /// earlier.
     func isSmaller(_ a: [ValueID: Held], than b: [ValueID: Held]) -> Bool {
         for id in Set(a.keys).union(b.keys).sorted() where a[id]?.stored != b[id]?.stored {
             guard let mine = a[id], let other = b[id] else { return a[id] == nil }
@@ -69,7 +70,7 @@ extension Model {
         return false
     }
 
-    /// Versions that stand for one state together, each group and all groups newest first.
+    /// Groups versions with equal states. Each group, and the groups themselves, are sorted newest first.
     func groupedByState(_ numbers: [Int]) -> [[Int]] {
         newestFirst(numbers).reduce(into: []) { groups, number in
             if let i = groups.firstIndex(where: { haveEqualStates($0[0], number) }) {
@@ -80,7 +81,7 @@ extension Model {
         }
     }
 
-    /// Merges two versions of which none is an ancestor of the other.
+    /// Merges two versions, neither of which is an ancestor of the other.
     func merge(_ ours: Int, _ theirs: Int, _ arbiter: ArbiterPlan, related: Bool = true) -> Outcome {
         let oursIsFirst = isNewer(ours, theirs)
         let (first, second) = oursIsFirst ? (ours, theirs) : (theirs, ours)
@@ -117,7 +118,7 @@ extension Model {
             case .first: break
             case .second: outcome.state[id] = y.state[id]
             case .bytes(let data):
-                // What leaves the first side as it is changes nothing.
+                // Bytes that the first side already has make no change.
                 if x.state[id]?.data == data { outcome.state[id] = x.state[id]; continue }
                 outcome.state[id] = Held(stored: x.version.id, data: data)
                 outcome.own.insert(id)

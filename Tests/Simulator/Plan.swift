@@ -1,63 +1,63 @@
 import LLVS
 import LLVSTestSupport
 
-/// One thing that happens in a history. All chance in it comes from a seed of its own, so that leaving out other steps
-/// changes nothing but what there is to choose from.
+/// One event of a history. Its random numbers come from a seed of its own. So leaving out other steps changes nothing except what it can
+/// choose from.
 struct Step {
     enum Kind: Int, CaseIterable {
-        /// A version on the current one.
+        /// Saves on the current version.
         case save
-        /// A version on an older one, perhaps with a branch; the store stays where it is, or moves there.
+        /// Saves on an older version, perhaps with a branch. The store then stays where it is, or moves there.
         case saveElsewhere
-        /// All heads, as an app would.
+        /// Merges all heads, as an app would.
         case merge
-        /// Any two versions.
+        /// Merges any two versions.
         case mergeTwo
         case revert
         case retrieve, send
-        /// Versions handed from one store to another in any order, some missing.
+        /// Hands versions from one store to another in any order; some are missing.
         case give
-        /// A file of a folder is lost, emptied or cut short.
+        /// Loses, empties or truncates a file of a folder.
         case damage
-        /// A store is closed, or just vanishes, and is opened again, with or without its caches.
+        /// Closes or discards a store, and opens it again with or without its caches.
         case restart
         case compact
         case putSnapshot
-        /// A store that was not there before, from a snapshot or from nothing.
+        /// Adds a store, from a snapshot or empty.
         case join
-        /// A clock is put right, or wrong, or back.
+        /// Sets a clock right, wrong, or back.
         case skew
-        /// Another process works on the same store.
+        /// Saves through another process's handle.
         case otherProcess
-        /// The store goes to another version.
+        /// Moves the store to another version.
         case move
     }
     var kind: Kind
     var replica: Int
     var seed: UInt64
-    /// Seconds that have gone by.
+    /// Seconds since the beginning.
     var time: Double
 }
 
-/// Everything about a history that is decided before it begins, from one number.
+/// Everything about a history that is decided before it begins. One number determines all of it.
 struct Plan {
     enum Start: Int, CaseIterable {
-        /// All begin with one version that all have.
+        /// All stores begin with one common version.
         case shared
-        /// Each begins on the empty root, as with coordinators.
+        /// All stores begin on the empty root, as coordinators do.
         case emptyRoot
-        /// Each begins with a root of its own: merges have no common ancestor.
+        /// Each store begins with a root of its own, so merges have no common ancestor.
         case apart
     }
     enum Finish: Int, CaseIterable {
-        /// All exchange, then all merge.
+        /// All stores exchange, then all merge.
         case phases
-        /// One after another retrieves, merges and sends.
+        /// One store after another retrieves, merges and sends.
         case turns
-        /// What each does is mixed with what the others do.
+        /// The steps of all stores are interleaved.
         case mixed
-        /// One after another exchanges, as a coordinator does, and merges, always in the same order: what it merged waits for its next
-        /// turn.
+        /// One store after another exchanges, as a coordinator does, and merges, always in the same order. What it merged waits for its
+        /// next turn.
         case fixed
     }
     enum Medium: Int { case simulated, file, sqlite }
@@ -69,35 +69,35 @@ struct Plan {
         var isBlocked = false
         var skew = 0.0
         var memoryBudget = 1 << 20
-        /// Saves and merges as an app does, by a `StoreCoordinator`.
+        /// Whether it saves and merges as an app does, with a `StoreCoordinator`.
         var isCoordinated = false
     }
 
     let seed: UInt64
     var replicas: [ReplicaPlan] = []
-    /// Which folders a replica is attached to.
+    /// The folders to which each replica is attached.
     var attachments: [[Int]] = []
     var folderCount = 1
     var areFoldersReal = false
     var weather = Weather.calm
     var start = Start.shared
     var finish = Finish.phases
-    /// All heads, or those without a branch.
+    /// Whether all heads are merged, or only those without a branch.
     var selectsAll = false
     var usesBranches = false
     var hasLargeValues = false
     var keyCount = 4
     var steps: [Step] = []
-    /// The rounds within which it must settle, if others than the promised ones are requested.
+    /// The number of rounds in which the stores must settle, if another than the promised one is requested.
     var rounds: Int?
-    /// Stores that are at a branch when the end begins stay there.
+    /// Whether stores that are at a branch stay there at the end.
     var staysOnBranches = false
-    /// Somebody who may write to the folders does what harms (`HostilePeer`).
+    /// Whether an attacker writes to the folders (`HostilePeer`).
     var isAttacked = false
 
     static let beginning = 810_000_000.0
 
-    /// - Parameter replicaCount: for shrinking.
+    /// - Parameter replicaCount: used by shrinking.
     init(seed: UInt64, replicaCount: Int? = nil, realShare: Int = 12) {
         self.seed = seed
         var random = SeededRandom(seed: seed)
@@ -138,13 +138,13 @@ struct Plan {
             replica.memoryBudget = chance(4) ? 64 << 20 : 1 << 20
             replica.isCoordinated = chance(4) && start != .apart && !usesBranches
             replicas.append(replica)
-            // A chain: each folder has a store that is also attached to the next.
+            // A chain: each folder has a store that is also attached to the next folder.
             let own = i % folderCount
             attachments.append(folderCount > 1 && (i < folderCount || chance(3)) ? [own, (own + 1) % folderCount].sorted() : [own])
         }
         if let replicaCount { replicas = Array(replicas.prefix(replicaCount)); attachments = Array(attachments.prefix(replicaCount)) }
 
-        // Each history has its own habits: some kinds of steps often, some never.
+        // Each history has its own frequencies: some kinds of steps are frequent, some never occur.
         var weights = Step.Kind.allCases.map { _ in chance(3) ? 0 : Int.random(in: 1...4, using: &random) }
         weights[Step.Kind.save.rawValue] = Int.random(in: 3...10, using: &random)
         for kind in [Step.Kind.merge, .retrieve, .send] where !chance(8) { weights[kind.rawValue] = Int.random(in: 2...6, using: &random) }
@@ -156,7 +156,7 @@ struct Plan {
         var time = 0.0
         var length = Int.random(in: 3...(chance(10) ? 120 : 40), using: &random)
         if chance(150) {
-            // Hundreds of heads, which nobody merges before the end.
+            // Hundreds of heads that are not merged before the end.
             (length, keyCount) = (Int.random(in: 100...300, using: &random), 30)
             for kind in [Step.Kind.merge, .mergeTwo, .otherProcess, .restart, .compact] { weights[kind.rawValue] = 0 }
             weights[Step.Kind.saveElsewhere.rawValue] = 40
@@ -173,7 +173,7 @@ struct Plan {
         }
     }
 
-    /// How wrong a clock is.
+    /// A deviation of a clock.
     static func skew(_ random: inout SeededRandom) -> Double {
         switch Int.random(in: 0..<12, using: &random) {
         case 0: 1e12
@@ -185,7 +185,7 @@ struct Plan {
         }
     }
 
-    /// Whether one round of exchange and merge must be enough.
+    /// Whether one round of exchange and merge must suffice.
     var settlesInOne: Bool {
         guard let first = replicas.first else { return true }
         return replicas.allSatisfy {

@@ -3,7 +3,7 @@ import LLVSTestSupport
 
 /// Damage to an exchange folder on a file system.
 enum RealFolder {
-    /// - Returns: what was done, and whether files are lost, so that a store may take the folder for another's.
+    /// - Returns: what was done, and whether files are lost, so that a store may refuse the folder as another store's.
     static func damage(_ path: String, _ random: inout SeededRandom) -> (what: String, loses: Bool)? {
         let names = ["versions", "changes"].flatMap { folder in FileNames.list("\(path)/\(folder)").map { "\(folder)/\($0)" } }
         guard let name = names.randomElement(using: &random) else { return nil }
@@ -25,7 +25,7 @@ enum RealFolder {
 }
 
 enum FileNames {
-    /// Sorted.
+    /// The names in a folder, sorted.
     static func list(_ path: String) -> [String] {
         guard let directory = opendir(path) else { return [] }
         defer { closedir(directory) }

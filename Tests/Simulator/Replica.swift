@@ -1,7 +1,7 @@
 import LLVS
 import LLVSTestSupport
 
-/// One store of a history, with all that it lives on.
+/// One store of a history, with its disk, folders and clock.
 final class Replica {
     let number: Int
     let plan: Plan.ReplicaPlan
@@ -10,21 +10,21 @@ final class Replica {
     private(set) var coordinator: StoreCoordinator?
     private(set) var exchanges: [Int: Exchange] = [:]
     private(set) var views: [Int: FolderView] = [:]
-    /// Where an app would be.
+    /// The version that an app would be at.
     var current: VersionID?
-    /// Where its coordinator began when there was no note of where it had been.
+    /// The version at which its coordinator began without a note.
     var unnoted: VersionID?
-    /// What it must have, ever after: everything that it made or that was given to it.
+    /// The versions that it must have from then on: all that it made or was given.
     var known = VersionSet()
-    /// What its clock says, and ids for versions that are given one.
+    /// The readings of its clock, and ids for versions that get one from the caller.
     let environment: Box
 
-    /// What the store asks, from whichever thread.
+    /// The environment of the store, for any thread.
     final class Box: @unchecked Sendable {
         var now = 0.0
         var skew: Double
         var ids = SeededRandom(seed: 0)
-        /// What its process gave, as it keeps that in mind itself, and as it was seen.
+        /// The timestamps that its process has used: as the process itself records them, and as the simulator saw them.
         let times = GivenTimes()
         var given: Set<Double> = []
         var reading: Double { let time = now + skew; return time.isFinite ? time : .greatestFiniteMagnitude }
@@ -33,11 +33,11 @@ final class Replica {
 
         func nextID() -> VersionID {
             let (high, low) = (ids.next(), ids.next())
-            // One that is no UUID, now and then.
+            // Now and then an id that is no UUID.
             let text = high % 16 == 0 ? "note-\(low % 1_000_000)_\(String(high, radix: 36))" : Box.uuid(high, low)
             return (try? VersionID(text)) ?? EmptyRoot.id
         }
-        /// Not in the form of ids that follow from what versions hold.
+        /// Without the form of ids that are computed from contents.
         private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
             let high = high & ~0xF000 | 0x4000
             let digits = [high, low].map {
@@ -73,14 +73,14 @@ final class Replica {
         coordinator = plan.isCoordinated ? try StoreCoordinator(store: store) : nil
     }
 
-    /// Where its coordinator is.
+    /// The version at which its coordinator is.
     var coordinated: VersionID? { coordinator.flatMap { $0.currentVersion == EmptyRoot.id ? nil : $0.currentVersion } }
 
     func go(to id: VersionID) throws {
         try coordinator?.setCurrentVersion(id)
         current = id
     }
-    /// Goes nowhere: the next merge takes up the newest head.
+    /// Leaves the current version. The next merge begins at the newest head.
     func leave() { current = nil }
 
     private static func open(_ disk: SimulatedDisk, _ path: String, _ plan: Plan.ReplicaPlan, _ box: Box, _ times: GivenTimes) throws
@@ -128,7 +128,7 @@ final class Replica {
 
     func restart(vanishing: Bool, withoutCaches: Bool, defect: Defect?) throws {
         if vanishing {
-            // As a killed process: nothing is written any more. The memory goes with the object.
+            // Like a killed process: nothing more is written. The memory is released with the object.
             for exchange in exchanges.values { exchange.close() }
             exchanges = [:]
             store.discard()
@@ -140,13 +140,13 @@ final class Replica {
             disk.forgetCaches()
             if plan.medium == .file { TemporaryDirectory.remove(path + "/cache") }
         }
-        // The one that was killed holds nothing any more.
+        // The killed process holds no locks.
         coordinator = nil
         store = try Replica.open(disk, path, plan, environment, environment.times)
         try connect()
         try coordinate()
     }
 
-    /// Another process's handle on the same store.
+    /// Another process's handle of the same store.
     func another() throws -> Store { try Replica.open(disk, path, plan, environment, GivenTimes()) }
 }

@@ -1,4 +1,4 @@
-/// What the histories edit, written as merges write it.
+/// The document that the histories edit, spelled as merges spell it.
 struct RulesDocument {
     var list: [String] = []
     var members: [Int]
@@ -6,7 +6,7 @@ struct RulesDocument {
     var set: [String] = []
     var lines: [String] = []
     var values: [String] = []
-    /// The last edit, which each edit sets.
+    /// The number of the last edit; each edit sets it.
     var last = 0
 
     init(members: [Int]) { self.members = members }
@@ -19,7 +19,7 @@ struct RulesDocument {
             + ",\"text\":\"\(lines.map { $0 + "\\n" }.joined())\",\"values\":\(array(values)),\"z\":\(last)}"
     }
 
-    /// Reads what `text` writes; nil for anything else.
+    /// Reads what `text` writes. Returns nil for anything else.
     init?(_ text: String) {
         func between(_ start: String, _ end: String) -> Substring? {
             var rest = text[...]
@@ -41,7 +41,8 @@ struct RulesDocument {
         self.list = words(list)
         self.set = words(set)
         self.values = words(values)
-        // Behind each line `\n`: names hold neither.
+        // Each line is followed by `
+        // `. Names contain neither character.
         self.lines = lines.split(whereSeparator: { $0 == "\\" || $0 == "n" }).map(String.init)
         self.number = value
         self.last = last

@@ -1,29 +1,32 @@
 import LLVS
 import LLVSTestSupport
 
-/// One history of stores with rules: counters, sets, keyed lists, lists of values, texts, members, reverts; criss-crosses; rules that
-/// devices add and change; rules and arbiters of an app mixed.
+/// One history of stores with rules: counters, sets, keyed lists, lists of values, texts, members, reverts, criss-crosses, rules that
+/// devices add and change, and rules mixed with arbiters of an app.
 ///
-/// Half of the histories merge by rules only, with whatever metadata: then every version is exact (and of a text, or of a list without
-/// keys, each line and value that nobody removed is there, or in the record of a merge that had to leave it out), and of what is no more
-/// than picked the newest edit stands, however often it was merged. In the others some devices have arbiters of their own, and answer one
-/// question differently, or change rules under what is there. In all of them all devices come to one state, and nobody makes a version any
-/// more; of two merges of the same edits, where one merged by rules and the other chose between whole values, the first stands.
+/// Half of the histories merge by rules only, with any metadata. Then every version is exact. In a text, or in a list without keys, each
+/// line and value that was not removed is present, or is in the record of a merge that had to leave it out. Where a merge can only choose,
+/// the newest edit prevails, however often it was merged.
+///
+/// In the other histories some devices have arbiters of their own, decide one conflict differently, or change rules of existing values.
+///
+/// In all histories all devices come to one state and then make no more versions. If two merges have the same edits, and one of them merged
+/// by rules while the other chose between whole values, the first one wins.
 final class RulesHistory {
     /// How a device merges.
     enum Resolver: Int, CaseIterable { case store, given, marked, merger, newest, host }
 
-    /// What is known of an edit, or of a revert.
+    /// What is known of an edit or a revert.
     private struct Edit {
         var device: Int
         var delta = 0
         var added: String?
         var removed: [String] = []
-        /// What the device's own member then is.
+        /// The value of the device's own member after it.
         var member: Int?
-        /// What the value `last` then is, where it was set.
+        /// The value of `last` after it, if it set that.
         var last: Int?
-        /// What was added to the counters that came later with their rules.
+        /// The increments of the counters whose rules were added later.
         var more: [String: Int] = [:]
     }
 
@@ -31,9 +34,9 @@ final class RulesHistory {
         {"merge":1,"ids":{"count":"counter","doc":{"/list":{"as":"list","key":["/id"]},"/n":"counter","/set":"set",
         "/text":{"as":"text","unit":"line"}},"last":{"as":"register"}}}
         """
-    /// Counters of which a device brings the rule with the value.
+    /// Counters whose rule a device adds together with the value.
     static let later = ["more/0", "more/1", "more/2"]
-    /// What devices make of the rule for `plain`.
+    /// The rules that devices set for `plain`.
     static let others = ["\"register\"", "\"counter\"", "{\"pick\":\"older\"}", "\"bytes\"", "{\"pick\":\"arbiter\"}"]
     static let roundsAllowed = 12
 
@@ -51,7 +54,7 @@ final class RulesHistory {
     private let trace: ((String) -> Void)?
     private let defect: Defect?
 
-    /// - Parameter defect: with `.arbiter` one device of those that are to merge by rules does not.
+    /// - Parameter defect: with `.arbiter`, one of the devices that should merge by rules does not.
     init(seed: UInt64, defect: Defect? = nil, trace: ((String) -> Void)? = nil) {
         self.seed = seed
         self.defect = defect
@@ -127,7 +130,7 @@ final class RulesHistory {
 
     // MARK: Steps
 
-    /// Makes a version newer than those that changed the document, and leaves that alone.
+    /// Saves a version that is newer than those that changed the document, and does not change the document.
     private func editOther(_ device: Int) throws {
         let edit = Edit(device: device, last: edits.count), value = try change("last", "{\"n\":\(edits.count)}")
         let made = try stores[device].makeVersion(basedOn: current[device], changes: [value])
@@ -169,7 +172,7 @@ final class RulesHistory {
             edit.last = edits.count
             changes.append(try change("last", "{\"n\":\(edits.count)}"))
         }
-        // (A revert of what brought rules takes them back.)
+        // (A revert of an edit that added rules would remove them.)
         if !reverts { changes += try changesOfRules(device, &edit) }
         let made = try stores[device].makeVersion(basedOn: current[device], changes: changes)
         edits[made.id] = edit
@@ -179,7 +182,7 @@ final class RulesHistory {
         try check(device)
     }
 
-    /// A counter that is new, or was, with its rule; and where devices need not be exact, another rule for what is there.
+    /// A counter with its rule, whether new or present. If devices need not be exact, also another rule for `plain`.
     private func changesOfRules(_ device: Int, _ edit: inout Edit) throws -> [Value.Change] {
         var rules = try text(device, MergeSchema.valueID, current[device]), changes: [Value.Change] = []
         let before = rules
@@ -187,7 +190,7 @@ final class RulesHistory {
             let start = "\"ids\":{"
             guard let ids = Self.range(of: start, in: rules) else { return }
             if let old = Self.range(of: "\"\(id)\":", in: rules) {
-                // A rule ends where the next one begins, or all do: none of these holds another.
+                // A rule ends before the next one, or at the end of all rules. None of these rules contains another.
                 let end = rules[old.upperBound...].firstIndex { $0 == "," || $0 == "}" } ?? rules.endIndex
                 let isObject = rules[old.upperBound...].first == "{"
                 rules.replaceSubrange(old.upperBound..<(isObject ? rules.index(after: end) : end), with: rule)
@@ -214,7 +217,7 @@ final class RulesHistory {
         return nil
     }
 
-    /// Takes back an edit of its own that was not taken back yet.
+    /// Reverts one of the device's own edits that was not reverted yet.
     private func revert(_ device: Int) throws {
         let store = stores[device], at = current[device]
         let own = try edits.filter { entry in
@@ -245,7 +248,7 @@ final class RulesHistory {
         }
     }
 
-    /// A value merger: what has the larger bytes stands.
+    /// A value merger: the larger bytes win.
     private struct Longer: ValueMerger {
         func merge(_ question: ValueQuestion) -> ValueAnswer {
             let newer = question.newer ?? [], older = question.older ?? []
@@ -253,7 +256,7 @@ final class RulesHistory {
         }
     }
 
-    /// An arbiter of the app that knows nothing of values.
+    /// An arbiter of the app that does not look at values.
     private struct FirstSide: MergeArbiter {
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
             merge.forks.filter(\.fork.isConflicting).map { id, fork in fork.first.map { .preserve($0) } ?? .remove(id) }
@@ -293,7 +296,7 @@ final class RulesHistory {
         return document
     }
 
-    /// That every version that is there now is exact, where all merge by rules.
+    /// Checks that the current version is exact, if all devices merge by rules.
     private func check(_ device: Int) throws {
         let version = current[device]
         guard checked.insert(version).inserted else { return }
@@ -337,7 +340,7 @@ final class RulesHistory {
         return behind
     }
 
-    /// What is only picked: the newest edit stands, since no merge makes a value newer than its edits.
+    /// Where a merge can only choose, the newest edit prevails, since no merge makes a value newer than its edits.
     private func checkRecency(_ document: RulesDocument, _ known: [(VersionID, Edit)], _ device: Int) throws {
         func newest(_ edits: [(VersionID, Edit)]) throws -> (VersionID, Edit)? {
             let timed: [(time: Double, edit: (VersionID, Edit))] = try edits.map { (try stores[device].version($0.0)?.timestamp ?? 0, $0) }
@@ -350,7 +353,7 @@ final class RulesHistory {
         }
     }
 
-    /// Of two merges of the same edits one stands, told by rank first.
+    /// Checks that of two merges of the same edits, the one of higher rank wins.
     private func checkRank(_ device: Int, _ version: VersionID) throws {
         let store = stores[device], parents = try store.version(version)?.predecessors ?? []
         guard parents.count == 2 else { return }
@@ -368,8 +371,8 @@ final class RulesHistory {
         }
     }
 
-    /// Where nothing but bytes tells lines and values apart: what is there was added by somebody, and what nobody removed is there, unless
-    /// a merge recorded that it left out this very line or value.
+    /// Where only the bytes distinguish lines and values: each one that is present was added by an edit. Each one that was not removed is
+    /// present, unless a merge recorded that it left out this very one.
     private func check(_ document: RulesDocument, added: Set<String>, there: Set<String>, behind: [VersionID], _ device: Int) throws {
         guard Set(document.values).count == document.values.count else { throw Failure("twice in a list", document.text) }
         for (name, found) in [("text", Set(document.lines)), ("values", Set(document.values))] {
@@ -382,12 +385,13 @@ final class RulesHistory {
         }
     }
 
-    /// Of a merge: what its records say that a side held in this member of the document, and what stands does not.
+    /// The words that a merge left out of a member of the document: its records say that a side held them, and the result does not.
     private func leftOut(of name: String, _ version: VersionID, _ device: Int) throws -> Set<String> {
         let store = stores[device], beginning = Array("[\"\(name)\"".utf8)
         guard try store.version(version)?.metadata[Array("__llvs_conflicts".utf8)] != nil else { return [] }
         func added(_ part: [UInt8]?) -> Set<String> {
-            // (Lines and values are told in JSON, with `\n` behind a line.)
+            // (Records have lines and values in JSON, with `
+            // ` after a line.)
             let words = (part ?? []).split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) && $0 != UInt8(ascii: "t") }
             return Set(words.map { String(decoding: $0, as: UTF8.self) })
         }

@@ -2,9 +2,9 @@
 struct Trial {
     var seed: UInt64
     var realShare: Int
-    /// Nil: all of the plan's.
+    /// Nil: all stores of the plan.
     var stores: Int?
-    /// Numbers of the steps that are kept; nil: all.
+    /// The numbers of the steps that are kept; nil: all steps.
     var steps: [Int]?
     var isCalm = false
     var defect: Defect?
@@ -37,7 +37,7 @@ struct Trial {
         }
     }
 
-    /// Arguments that do the same again.
+    /// Arguments that repeat the run.
     var arguments: String {
         var text = "--replay \(seed) --real \(realShare)"
         if let stores { text += " --stores \(stores)" }
@@ -53,8 +53,8 @@ struct Trial {
 }
 
 extension Trial {
-    /// A shorter history that fails in the same way: fewer steps, fewer stores, calm weather, as long as anything can go
-    /// (delta debugging; Zeller, Hildebrandt 2002).
+    /// Finds a shorter history that fails in the same way, with fewer steps, fewer stores and calm weather, until nothing more can be left
+    /// out (delta debugging; Zeller, Hildebrandt 2002).
     func shrunk(_ kind: String) -> Trial {
         func fails(_ trial: Trial) -> Bool {
             guard case .failure(let failure) = trial.run() else { return false }
@@ -63,7 +63,8 @@ extension Trial {
         var whole = self
         whole.steps = whole.steps ?? Array(whole.plan.steps.indices)
         whole.stores = whole.stores ?? whole.plan.replicas.count
-        // Which stores the steps fall to depends on how many there are: what is shortest with few may be longer than with many.
+        // The number of stores decides which store a step applies to. So the shortest history with few stores may be longer than the
+        // shortest with many.
         let tries = [whole.withFewerStores(fails), whole].map { start in
             var best = start
             while true {
@@ -89,7 +90,7 @@ extension Trial {
         return best
     }
 
-    /// Some steps can only go together.
+    /// Leaves out steps in pairs, since some steps can only be left out together.
     private func withoutPairs(_ fails: (Trial) -> Bool) -> Trial {
         guard let steps, steps.count <= 16 else { return self }
         for i in steps.indices {

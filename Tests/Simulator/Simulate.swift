@@ -6,23 +6,24 @@ import LLVSTestSupport
 struct Simulate {
     static let usage = """
         simulate [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--defect <name>] [--real <n>]
-            Runs histories with one seed after another, from the seed given (0): so many (1,000), or for so long.
-            One in <n> is on real files (12; 0: none). A history that fails is made as short as possible, and told.
+            Runs histories with successive seeds, from the given one (0): the given number (1,000), or for the given time.
+            One in <n> uses real files (12; 0: none). A history that fails is shortened as far as possible, and reported.
         simulate --replay <seed> [--stores <number>] [--steps <number>,...] [--calm] [--defect <name>] [--real <n>]
-            Runs one history, or a part of it, and tells what happens.
-        Both take --finish phases|turns|mixed|fixed, --rounds <number> (within how many it must settle), and --stay (stores that are at
-            a branch in the end stay there), to see where the promise ends; and --attacked: somebody who may write to the folders
-            forges versions, publishes others' ids in other letters, circles, and versions without changes.
+            Runs one history, or a part of it, and prints its events.
+        Both accept --finish phases|turns|mixed|fixed, --rounds <number> (the most rounds in which a history must settle), and
+            --stay (stores that are on a branch at the end stay there), to find the limits of the guarantee; and --attacked: an
+            attacker who may write to the folders forges versions, publishes ids of others in other letters, cycles, and versions
+            without changes.
         simulate --rules [--histories <number>] [--seconds <number>] [--seed <number>] [--threads <number>] [--replay <seed>]
-            The same with stores that have rules (RulesHistory): counters, sets, lists, texts, reverts, and devices that merge by
-            rules and not.
+            The same with stores that have rules (RulesHistory): counters, sets, lists, texts, reverts, and devices of which some
+            merge by rules.
         simulate --self-test
-            Breaks things on purpose (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),
-            and fails unless that is found, and told shortly.
+            Plants defects (--defect: \(Defect.allCases.map(\.rawValue).joined(separator: ", "))),
+            and fails unless each is found, and reported with few steps.
         """
 
     static func main() {
-        // What is in sets and dictionaries comes in the same order each time.
+        // Hashes are the same in each run, so sets and dictionaries have the same order.
         if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
             setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
             execv("/proc/self/exe", CommandLine.unsafeArgv)
@@ -141,7 +142,7 @@ struct Simulate {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Tells of a history that failed, as short as it can be made.
+    /// Prints a failed history, as short as it can be made.
     private static func tell(_ trial: Trial, _ failure: Failure) {
         print("FAILED  seed \(trial.seed), \(failure.kind): \(failure.detail)")
         let short = trial.shrunk(failure.kind)
@@ -150,7 +151,7 @@ struct Simulate {
     }
 }
 
-/// Tells which histories were running when the process dies.
+/// Prints which histories were running if the process dies.
 enum Watch {
     nonisolated(unsafe) private static var seeds: UnsafeMutablePointer<UInt64>?
     nonisolated(unsafe) private static var count = 0
@@ -172,9 +173,9 @@ enum Watch {
     private static func write(_ text: String) { var text = text; text.withUTF8 { _ = Glibc.write(1, $0.baseAddress, $0.count) } }
 }
 
-/// Checks that deliberate faults are found, and shortened to few steps.
+/// Checks that deliberate faults are noticed, and shortened to few steps.
 enum SelfTest {
-    /// In at most so many steps each of the defects can be shown.
+    /// The most steps that a shortened history may have for each defect.
     private static let most: [Defect: Int] = [.arbiter: 4, .transport: 3, .storage: 3, .ids: 4]
 
     static func run() -> Bool {
@@ -201,7 +202,7 @@ enum SelfTest {
                 "        \(short.steps?.count ?? 0) of \(trial.plan.steps.count) steps, \(short.stores ?? 0) of "
                     + "\(trial.plan.replicas.count) stores: \(short.arguments)"
             )
-            check("\(defect): told in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
+            check("\(defect): reported in few steps", short.steps?.count ?? .max <= most[defect] ?? 0)
             var again: [String] = []
             for _ in 0..<2 {
                 var told = ""

@@ -1,6 +1,6 @@
 import LLVS
 
-/// Records and caches that outlive the stores on them, in memory: restarting a store costs nothing, and several may be on one.
+/// Records and caches in memory that outlive the stores on them. Restarting a store costs nothing, and several stores may use one disk.
 final class SimulatedDisk: @unchecked Sendable {
     fileprivate let lock = Lock()
     fileprivate var records: [[UInt8]] = []
@@ -12,7 +12,7 @@ final class SimulatedDisk: @unchecked Sendable {
     func loseLastRecord() { lock.withLock { _ = records.popLast() } }
 }
 
-/// One store's handle on a `SimulatedDisk`.
+/// A store's handle of a `SimulatedDisk`.
 final class SimulatedStorage: Storage, @unchecked Sendable {
     let description = "the simulated store"
     let isReadOnly = false
@@ -21,7 +21,7 @@ final class SimulatedStorage: Storage, @unchecked Sendable {
     let blockShape: BlockShape
     private let disk: SimulatedDisk
     private var reported = 0
-    /// Appended here, not to be reported.
+    /// The numbers of records that this handle appended; they are not reported.
     private var own: Set<Int> = []
 
     init(_ disk: SimulatedDisk, blobThreshold: Int?, blockShape: BlockShape) {

@@ -1,14 +1,14 @@
 import LLVS
 import LLVSTestSupport
 
-/// A folder that stores exchange through, as it is where everything has arrived.
+/// A folder through which stores exchange, with everything that was sent to it.
 final class SimulatedFolder {
     enum Area { case versions, changes }
     struct Name: Hashable { var area: Area; var id: String }
     struct File { var bytes: [UInt8]; var edition: Int }
 
     private(set) var files: [Name: File] = [:]
-    /// Names in the order in which they first came, so that nothing depends on hashing.
+    /// Names in the order of their first arrival, so that nothing depends on hashing.
     private(set) var names: [Name] = []
     var snapshots: [String: [UInt8]] = [:]
     private var editions = 0
@@ -20,7 +20,7 @@ final class SimulatedFolder {
     }
     func remove(_ name: Name) { files[name] = nil }
 
-    /// Loses, empties or cuts short a file; now and then all of them go.
+    /// Loses, empties or truncates a file; now and then all files are lost.
     func damage(_ random: inout SeededRandom) -> String? {
         let there = names.filter { files[$0] != nil }
         guard let name = there.randomElement(using: &random), let file = files[name] else { return nil }
@@ -37,7 +37,7 @@ final class SimulatedFolder {
             return "\(name.area) \(name.id) is cut to \(size) of \(file.bytes.count) bytes"
         }
     }
-    /// Where a file is cut: anywhere, and often where the rest looks like an end.
+    /// The size to which a file is truncated: any, and often one where the rest looks complete.
     static func cut(_ bytes: [UInt8], _ random: inout SeededRandom) -> Int {
         guard !bytes.isEmpty else { return 0 }
         let ends = bytes.indices.dropLast().filter { [UInt8(ascii: "}"), UInt8(ascii: "]")].contains(bytes[$0]) }
@@ -46,35 +46,35 @@ final class SimulatedFolder {
     }
 }
 
-/// What befalls files on their way, each with a probability.
+/// The probabilities of what can happen to files on their way.
 struct Weather {
-    /// That a file which is new or was changed is seen, whole, when somebody looks; else as it was before.
+    /// A file that is new or was changed is seen as a whole; otherwise it is seen as before.
     var arrives = 1.0
-    /// That one which is not seen whole is seen in part.
+    /// A file that is not seen as a whole is seen in part.
     var partial = 0.0
-    /// That one which is sent is lost, emptied or cut short for all.
+    /// A file that is sent is lost, emptied or truncated for all.
     var loss = 0.0
-    /// That a listing is an earlier one.
+    /// A listing is outdated.
     var stale = 0.0
-    /// That a listing names something twice, or has conflict copies in it.
+    /// A listing repeats a name, or contains conflict copies.
     var twice = 0.0
-    /// That a call of the transport fails, before or in the middle of its work.
+    /// A call of the transport fails, at its beginning or halfway.
     var failure = 0.0
     static let calm = Weather()
 }
 
-/// A store's own copy of a `SimulatedFolder`, which a slow and unreliable program keeps in step with the others'.
+/// A store's own copy of a `SimulatedFolder`. A slow and unreliable program synchronizes it with the copies of others.
 final class FolderView: ExchangeTransport, @unchecked Sendable {
     private let folder: SimulatedFolder
     private struct Seen { var bytes: [UInt8]; var edition: Int; var isWhole: Bool }
     private var seen: [SimulatedFolder.Name: Seen] = [:]
     private var earlier: [String]?
-    /// Put here before each step.
+    /// Set before each step.
     var weather = Weather.calm
     var random = SeededRandom(seed: 0)
-    /// For `Defect.transport`.
+    /// Set for `Defect.transport`.
     var swallows = false
-    /// Faults so far, for the count.
+    /// The number of faults so far.
     private(set) var faults = 0
     private let tellsMarks: Bool
     private var mark: (names: [String], number: UInt64) = ([], 0)
@@ -93,7 +93,7 @@ final class FolderView: ExchangeTransport, @unchecked Sendable {
         if happens(weather.failure) { throw StoreError(.transport, "\(what) failed, as it sometimes does.") }
     }
 
-    /// Takes over what has arrived by now.
+    /// Copies what has arrived by now.
     private func refresh() {
         for name in folder.names {
             guard let file = folder.files[name] else {
@@ -138,7 +138,7 @@ final class FolderView: ExchangeTransport, @unchecked Sendable {
     private func fetch(_ area: SimulatedFolder.Area, _ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try mayFail("Fetching")
         if happens(weather.failure) { refresh() }
-        // Sometimes not all at once.
+        // Sometimes a fetch returns only some of the files.
         let count = weather.failure > 0 ? Int.random(in: 1...max(1, names.count), using: &random) : names.count
         return try names.prefix(count).enumerated().map { i, id in
             try control.check(.receiving, i, of: names.count, doing: "Retrieving")
@@ -162,7 +162,7 @@ final class FolderView: ExchangeTransport, @unchecked Sendable {
     }
     private func put(_ name: SimulatedFolder.Name, _ bytes: [UInt8]) {
         if swallows, name.area == .changes, name.id.utf8.reduce(0, { $0 &+ Int($1) }) % 16 == 0 {
-            // Whole for whoever sent it, and missing for all others.
+            // Whole for the sender, and missing for all others.
             seen[name] = Seen(bytes: bytes, edition: -1, isWhole: true)
             return
         }
@@ -178,7 +178,7 @@ final class FolderView: ExchangeTransport, @unchecked Sendable {
         seen[name] = folder.files[name].map { Seen(bytes: $0.bytes, edition: $0.edition, isWhole: true) }
     }
 
-    /// As the real folder tells.
+    /// Checks files as the real folder does.
     func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
         func isWhole(_ area: SimulatedFolder.Area, _ id: String, _ kind: WholeFile) -> Bool {
             guard let bytes = seen[.init(area: area, id: id)]?.bytes else { return false }

@@ -3,7 +3,7 @@ import LLVSTestSupport
 
 /// Comparing a store with the model.
 extension Simulation {
-    /// What a version is, and all that prevails at it.
+    /// Compares a version, its changes and its state.
     func checkVersion(_ replica: Replica, _ number: Int) throws {
         let store = replica.store, expected = model[number], id = expected.version.id
         guard let version = try store.version(id) else { throw Failure("version lost", "V\(number) in store \(replica.number)") }
@@ -29,9 +29,9 @@ extension Simulation {
         }
     }
 
-    /// That the store has all that it must have, and nothing else, and knows its heads.
+    /// Checks that the store has exactly the versions that it must have, and the right heads.
     func checkHistory(_ replica: Replica) throws {
-        // The empty root may come alone: it is not counted.
+        // The empty root may have arrived alone and is not counted.
         let ids = try replica.store.allVersionIDs().filter { $0 != EmptyRoot.id }
         let there = VersionSet(ids.compactMap { model.numbers[$0] })
         let known = VersionSet(replica.known.numbers.filter { model[$0].version.id != EmptyRoot.id })
@@ -47,11 +47,11 @@ extension Simulation {
         }
     }
 
-    /// Where a coordinator is after it was made again.
+    /// Checks the current version of a coordinator after it was opened again.
     func checkCurrent(_ replica: Replica, isKept: Bool) throws {
         guard replica.coordinator != nil else { return }
         let start = (model.unbranchedHeads(of: replica.known).first ?? model.heads(of: replica.known).first).map { model[$0].version.id }
-        // Where it began for lack of a note, it notes nothing until it moves.
+        // A coordinator that began without a note writes none until it moves.
         var expected = [isKept && replica.current != nil ? replica.current : start]
         if replica.current == replica.unnoted { expected.append(start) }
         guard expected.contains(replica.coordinated) else {
@@ -62,7 +62,7 @@ extension Simulation {
         if !isKept || replica.coordinated == start { replica.unnoted = start }
     }
 
-    /// Everything that a store can be asked.
+    /// Compares everything that a store can return.
     func checkAll(_ replica: Replica) throws {
         _ = try replica.store.reloadHistory()
         try checkHistory(replica)
@@ -74,7 +74,7 @@ extension Simulation {
             try checkPair(replica, a, b)
         }
         let report = try replica.store.verify()
-        // Verifying reads the record of the empty root, too, which may have come alone.
+        // Verifying also reads the record of the empty root, which may have arrived alone.
         let counted = UInt64(try replica.store.allVersionIDs().count)
         if !report.isWhole || report.pending != 0 || report.versions != counted {
             throw Failure("not whole", "store \(replica.number): \(report)")

@@ -1,9 +1,9 @@
 import LLVS
 import LLVSTestSupport
 
-/// The end of a history: nobody saves any more, nothing is lost any more, and in few rounds all have one state, and nobody makes versions.
+/// The end of a history: no more saves, no more faults. Within few rounds all stores have one state, and no more versions are made.
 extension Simulation {
-    /// What docs/convergence.md promises.
+    /// The number of rounds that docs/convergence.md promises.
     private var roundsAllowed: Int {
         if let rounds = plan.rounds { return rounds }
         return switch plan.finish {
@@ -13,14 +13,14 @@ extension Simulation {
         case .fixed: 10
         }
     }
-    /// The stores that came later take after those that were there.
+    /// Stores that joined later have the settings of earlier ones.
     private var settlesInOne: Bool { plan.settlesInOne }
 
     func settle() throws {
         guard replicas.contains(where: { !$0.known.isEmpty }) else { return }
         goToMain()
         var random = SeededRandom(seed: plan.seed ^ 0x5E77_1E)
-        say("nobody saves any more, nothing is lost any more: \(plan.finish)")
+        say("the saves and the losses end: \(plan.finish)")
         let inTurn = replicas.shuffled(using: &random)
         var rounds = 0
         while true {
@@ -69,7 +69,7 @@ extension Simulation {
         try checkThatItStays(&random)
     }
 
-    /// A store that is at a branch merges that into the rest, which is as good as a change. So all leave their branches.
+    /// A store that is at a branch merges it into the rest, which is like a new change. So all stores leave their branches first.
     private func goToMain() {
         if plan.selectsAll || plan.staysOnBranches { return }
         let all = replicas.reduce(into: VersionSet()) { $0.formUnion($1.known) }
@@ -89,7 +89,7 @@ extension Simulation {
         for folder in replica.attachments { try expectNoProblems(exchange(replica, folder, sends: true), replica) }
     }
 
-    /// Sends, then retrieves; with several folders until all has come through all of them.
+    /// All stores send, then all retrieve. With several folders this is repeated until everything has passed through all of them.
     private func exchangeAll(_ random: inout SeededRandom) throws {
         for _ in 0..<plan.folderCount {
             for replica in replicas.shuffled(using: &random) { try send(replica) }
@@ -104,7 +104,7 @@ extension Simulation {
         }
     }
 
-    /// Until everybody has had a turn, files that were damaged earlier may still be in the way.
+    /// Until each store has had its turn, files that were damaged earlier may still cause problems.
     private func expectNoProblems(_ result: ExchangeResult, _ replica: Replica) throws {
         guard plan.finish == .phases else { return }
         if plan.folderCount == 1, let problem = unexpected(result.problems).first {
@@ -125,7 +125,7 @@ extension Simulation {
         }
     }
 
-    /// Whatever is exchanged and merged then changes nothing any more.
+    /// Checks that further exchanges and merges change nothing.
     private func checkThatItStays(_ random: inout SeededRandom) throws {
         let known = replicas[0].known
         for _ in 0..<2 {
@@ -138,7 +138,7 @@ extension Simulation {
                 for sends in [true, false] {
                     let result = try exchange(replica, folder, sends: sends)
                     if !result.versions.isEmpty || !unexpected(result.problems).isEmpty {
-                        throw Failure("never done", "store \(replica.number) goes on exchanging: \(result.versions), \(result.problems)")
+                        throw Failure("never done", "store \(replica.number) still exchanges: \(result.versions), \(result.problems)")
                     }
                 }
                 guard let exchange = replica.exchanges[folder] else { continue }

@@ -1,9 +1,9 @@
 import LLVS
 import LLVSTestSupport
 
-/// What is done to one store, and what the model says that must come of it.
+/// The operations of one store, and their expected results by the model.
 extension Simulation {
-    /// Makes a version; answers its number.
+    /// Makes a version. Returns its number.
     func save(
         _ replica: Replica, on base: VersionID?, _ changes: [Value.Change], _ metadata: Metadata, isAgain: Bool = false,
         asApp: Bool = false, through other: Store? = nil
@@ -15,7 +15,7 @@ extension Simulation {
         let savesAsApp = asApp && replica.coordinator != nil && !isAgain && !changes.isEmpty && replica.coordinated == base
         if savesAsApp, removesNothing(changes, metadata, at: base) {
             guard let coordinator = replica.coordinator, try coordinator.save(changes, metadata: metadata) == nil else {
-                throw Failure("saved", "what removes nothing, by the coordinator of store \(replica.number)")
+                throw Failure("saved", "a removal without effect, by the coordinator of store \(replica.number)")
             }
             made = try store.makeVersion(basedOn: predecessor, changes: changes, metadata: metadata)
         } else if savesAsApp, let coordinator = replica.coordinator {
@@ -47,16 +47,16 @@ extension Simulation {
             case .remove(let id), .preserveRemoval(let id): state[id] = nil
             case .preserve(let reference):
                 guard let from = model.numbers[reference.version], let data = model[from].stored(reference.id) else { continue }
-                // What prevails already stays as it is.
+                // A preserve of the value that prevails changes nothing.
                 if state[reference.id]?.stored == reference.version { continue }
                 state[reference.id] = Held(stored: made.id, data: data)
             }
         }
-        // No time is given twice, as long as there are any left.
+        // No timestamp is used twice, unless there are none left.
         let expected = max(replica.environment.reading, before.map { after($0.version.timestamp) } ?? -.infinity)
         let isNewTime =
             other != nil || replica.environment.given.insert(made.timestamp).inserted || made.timestamp >= .greatestFiniteMagnitude
-        // Where the time had to be ahead of the clock, the version says what the clock showed.
+        // If the timestamp had to be ahead of the clock, the version records the clock's reading.
         var ownMetadata = made.metadata
         let clock = ownMetadata["__llvs_clock"]
         ownMetadata["__llvs_clock"] = nil
@@ -81,20 +81,20 @@ extension Simulation {
         return number
     }
 
-    /// Whether a save says no more than to remove what is not there: then an app makes no version.
+    /// Whether a save only removes absent values. In that case a coordinator makes no version.
     private func removesNothing(_ changes: [Value.Change], _ metadata: Metadata, at base: VersionID?) -> Bool {
         let state = base.flatMap { model[$0] }?.state ?? [:]
         return metadata.isEmpty && changes.allSatisfy { if case .remove(let id) = $0 { state[id] == nil } else { false } }
     }
 
-    /// Heads without a branch that have the state of the one that a coordinator saves on, newest first.
+    /// Heads without a branch whose state equals that of the base of a coordinator's save, newest first.
     private func headsLike(_ base: VersionID?, _ replica: Replica) -> [Int] {
         let heads = model.unbranchedHeads(of: replica.known)
         guard let at = base.flatMap({ model.numbers[$0] }), heads.contains(at) else { return [] }
         return heads.filter { model.haveEqualStates(at, $0) }
     }
 
-    /// The time of what is made on top.
+    /// The timestamp of a version that is made on top.
     func after(_ time: Double) -> Double {
         let next = time + 1e-6 > time ? time + 1e-6 : time.nextUp
         return next.isFinite ? next : time
@@ -102,7 +102,7 @@ extension Simulation {
 
     // MARK: Merging
 
-    /// As an app merges: all heads into the current version.
+    /// Merges as an app does: all heads into the current version.
     func merge(_ replica: Replica) throws {
         let store = replica.store
         if replica.current == nil {
@@ -127,7 +127,7 @@ extension Simulation {
         say("store \(replica.number) merges \(folded.map { "V\($0)" }.joined(separator: ", ")) into V\(into)")
         let groups = model.groupedByState(folded)
         guard groups.count > 1 else {
-            // They stand for one state: nothing is made, and the newest is the one to be at.
+            // All heads have equal states: nothing is made, and the newest one becomes the current version.
             let expected = folded.first == into ? nil : folded.first
             guard merged?.id == expected.map({ model[$0].version.id }) else {
                 throw Failure("wrong merge", "store \(replica.number) got \(model.name(merged?.id)), not V\(expected ?? into)")
@@ -152,7 +152,7 @@ extension Simulation {
         try checkHistory(replica)
     }
 
-    /// Merges in a store that nobody has looked at yet.
+    /// Merges in a store that were not compared yet.
     private func newMerges(_ replica: Replica) throws -> [Version] {
         try replica.store.allVersionIDs().compactMap { id in
             if let known = model.numbers[id], replica.known.contains(known) { return nil }
@@ -161,7 +161,7 @@ extension Simulation {
         }
     }
 
-    /// Holds the steps of a fold against the model; answers what it came to.
+    /// Compares the steps of a fold with the model. Returns the number of the result.
     private func checkFold(_ replica: Replica, _ folded: [Int], _ made: inout [Version], _ holders: Set<Int>) throws -> Int {
         var result = folded[0]
         var hasTarget = holders.contains(result)
@@ -190,7 +190,7 @@ extension Simulation {
         try checkHistory(replica)
     }
 
-    /// Holds a merge that a store made against what the model makes of it; answers its number.
+    /// Compares a merge of a store with that of the model. Returns its number.
     private func checkMerge(_ replica: Replica, _ merged: Version, _ ours: Int, _ theirs: Int, related: Bool = true) throws -> Int {
         var outcome = model.merge(ours, theirs, replica.plan.arbiter, related: related)
         for id in outcome.own { outcome.state[id]?.stored = merged.id }
@@ -231,7 +231,7 @@ extension Simulation {
         let was = model[undone].predecessors.first.map { model[$0].state } ?? [:], became = model[undone].state
         var state = model[head].state, taken: [ValueID] = [], superseded: [ValueID] = []
         for id in Set(was.keys).union(became.keys) where was[id]?.stored != became[id]?.stored {
-            // Stored anew with the same bytes: there is nothing to undo.
+            // The same bytes were stored again, so there is nothing to undo.
             guard was[id]?.data != became[id]?.data else { continue }
             if state[id]?.data == became[id]?.data {
                 taken.append(id)
@@ -248,7 +248,7 @@ extension Simulation {
         }
         let changes = try replica.store.changes(madeIn: made.id)
         for id in taken {
-            // What was there before; or what lost against it when another line was merged.
+            // The value from before, or the one that lost against the undone value when another line was merged.
             let found = changes.lazy.compactMap { change -> [UInt8]? in
                 switch change {
                 case .insert(id, let data), .update(id, let data): data
@@ -265,7 +265,7 @@ extension Simulation {
         try checkVersion(replica, number)
     }
 
-    /// The states of lines without a version that were merged with a line that has it.
+    /// The states of lines without a version at the time they were merged with the line that has it.
     private func othersMerged(since version: Int, upTo head: Int) -> [[ValueID: Held]] {
         var line: Set<Int> = [version], found: [[ValueID: Held]] = []
         for number in version...max(version, head) where number > version {
@@ -280,9 +280,8 @@ extension Simulation {
 
     // MARK: Exchanging
 
-    /// - Parameters:
-    ///   - stopsAt: cancelled when this much was told of its progress.
-    ///   - joins: whether somebody just said that the store joins whatever is in the folder.
+    /// - Parameters: - stopsAt: the number of progress calls after which the exchange is cancelled. - joins: whether the store was just
+    ///   told to join the contents of the folder.
     @discardableResult
     func exchange(_ replica: Replica, _ folder: Int, sends: Bool, stopsAt: Int? = nil, joins: Bool = false) throws -> ExchangeResult {
         guard let exchange = replica.exchanges[folder] else { return ExchangeResult() }
@@ -311,24 +310,24 @@ extension Simulation {
         } catch let error as StoreError where [.transport, .cancelled].contains(error.code) {
             say("store \(replica.number) fails to \(sends ? "send" : "retrieve"): \(error.code.name)")
             counted(faults: 1)
-            // What was added whole before that is kept.
+            // Versions that were added as a whole before that remain.
             try takeIn(replica, replica.store.allVersionIDs())
             return ExchangeResult()
         } catch let error as StoreError where error.code == .notFound && foldersWithLosses.contains(folder) && !joins {
-            say("store \(replica.number) refuses folder \(folder), and is told to join it")
+            say("store \(replica.number) refuses folder \(folder), and is made to join it")
             exchange.restorationState = Array("new".utf8)
             return try self.exchange(replica, folder, sends: sends, stopsAt: stopsAt, joins: true)
         }
     }
     private final class Told: @unchecked Sendable { var count = 0 }
 
-    /// What a store says that it has got.
+    /// Records versions that a store reports as received.
     func takeIn(_ replica: Replica, _ ids: [VersionID]) throws {
         let before = replica.known
         for id in ids {
             guard let number = model.numbers[id] else { throw Failure("unknown version", "store \(replica.number) got \(id)") }
             replica.known.insert(number)
-            // It comes with what was built on it, and is not told of.
+            // The empty root arrives together with a version that builds on it, and is not reported.
             if let root = model.numbers[EmptyRoot.id], model[number].ancestors.contains(root) { replica.known.insert(root) }
         }
         for number in replica.known.subtracting(before).numbers {
@@ -339,11 +338,11 @@ extension Simulation {
         }
     }
 
-    /// Hands versions over as they are listed.
+    /// Hands over versions in the order of the list.
     func give(_ numbers: [Int], to replica: Replica) throws {
         let expected = VersionSet(
             numbers.filter { number in
-                // What the empty root holds everybody knows.
+                // Every store knows the contents of the empty root.
                 let missing = VersionSet(
                     model[number].ancestors.subtracting(replica.known).numbers.filter { model[$0].version.id != EmptyRoot.id })
                 return missing.isSubset(of: VersionSet(numbers))
@@ -354,7 +353,7 @@ extension Simulation {
         for (number, addition) in zip(numbers, additions) {
             switch addition {
             case .added where expected.contains(number) && !replica.known.contains(number): break
-            // The empty root may have come alone before, which is not counted.
+            // The empty root may have arrived alone before, which is not counted.
             case .alreadyPresent where replica.known.contains(number) || model[number].version.id == EmptyRoot.id: break
             case .problem(let error) where error.code == .missingPredecessor && !expected.contains(number): break
             default: throw Failure("wrong addition", "store \(replica.number), V\(number): \(addition)")
@@ -366,7 +365,7 @@ extension Simulation {
 }
 
 extension Array {
-    /// Another order, the same each time.
+    /// A different order, which is the same each time.
     fileprivate func shuffledSteadily(_ seed: Int) -> [Element] {
         var random = SeededRandom(seed: UInt64(seed))
         return shuffled(using: &random)

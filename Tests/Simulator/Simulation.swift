@@ -1,7 +1,7 @@
 import LLVS
 import LLVSTestSupport
 
-/// Runs one history: what happens to the stores happens in the model, too, and the two are compared after each step.
+/// Runs one history. Each step happens to the stores and to the model, and afterwards the two are compared.
 final class Simulation {
     let plan: Plan
     let defect: Defect?
@@ -10,10 +10,10 @@ final class Simulation {
     let folders: [SimulatedFolder]
     var peer = HostilePeer()
     private let folderPaths: [String]
-    /// Real folders of which files were lost: stores may refuse them until somebody says that they are to be filled anew.
+    /// Real folders that have lost files. Stores may refuse these until they are told to fill them again.
     private(set) var foldersWithLosses: Set<Int> = []
     private let directory: TemporaryDirectory?
-    /// Told of what happens, when somebody wants to read it.
+    /// Called with what happens, if a trace is requested.
     let trace: ((String) -> Void)?
     private(set) var counts = Counts()
 
@@ -85,7 +85,7 @@ final class Simulation {
         return counts
     }
 
-    /// Chance and time for a step.
+    /// Sets the random numbers and the time of a step.
     private func prepare(_ replica: Replica, _ step: Step) {
         for (folder, view) in replica.views.sorted(by: { $0.key < $1.key }) {
             view.weather = plan.weather
@@ -165,10 +165,10 @@ final class Simulation {
             let made = try save(replica, on: replica.current, changes(replica, &random), Metadata(), through: other)
             try other.close()
             guard try replica.store.version(model[made].version.id) != nil else {
-                throw Failure("not seen", "what another process saved: V\(made)")
+                throw Failure("not seen", "a version of another process: V\(made)")
             }
         case .move:
-            // For a coordinator the empty root is where nothing was saved yet.
+            // A coordinator is at the empty root only before the first save.
             guard let to = anyKnown(), replica.coordinator == nil || model[to].version.id != EmptyRoot.id else { return }
             try replica.go(to: model[to].version.id)
             say("store \(replica.number) goes to V\(to)")
@@ -190,7 +190,7 @@ final class Simulation {
             switch Int.random(in: 0..<8, using: &random) {
             case 0, 1: return .remove(id)
             case 2:
-                // Bytes of some version that has them, be it an ancestor or not.
+                // The bytes of any version that stored the id, whether it is an ancestor or not.
                 let having = replica.known.numbers.filter { model[$0].stored(id) != nil }
                 if let from = having.randomElement(using: &random) { return .preserve(.init(id: id, version: model[from].version.id)) }
                 return .update(id, data: data)

@@ -29,7 +29,7 @@ struct VersionSet: Equatable {
     }
     func isSubset(of other: VersionSet) -> Bool { subtracting(other).isEmpty }
     var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
-    /// Ascending.
+    /// The numbers in ascending order.
     var numbers: [Int] {
         var numbers: [Int] = []
         for i in words.indices {

@@ -1,7 +1,7 @@
-/* A clock of the library that tests move.
+/* Lets tests move the clock of the library.
  *
- * `clock_hook` replaces the functions by which one loaded object reads the steady clock, sleeps and waits. Other objects, Python among
- * them, keep the real ones. Nothing else of the object changes: what is tested is the library as it is shipped.
+ * `clock_hook` replaces the functions with which one loaded object reads the steady clock, sleeps and waits. Other objects, Python among
+ * them, keep the real ones. Nothing else in the object changes, so the shipped library itself is tested.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,16 +17,16 @@
 #include <unistd.h>
 
 #define SECOND 1000000000LL
-/* How many tests may move the clock, and how often a wait looks whether it was moved, in nanoseconds. */
+/* The number of tests that may move the clock, and how often a wait checks for that, in nanoseconds. */
 static _Atomic int movers;
 #define SLICE (atomic_load(&movers) > 0 ? SECOND / 200 : SECOND / 4)
 
 static _Atomic long long ahead;
-/* By how much sleeping is shortened; 1: not. */
+/* The factor by which sleeps are shortened; 1: not. */
 static _Atomic int hurry = 1;
 
 static long long of(const struct timespec *time) { return time->tv_sec * SECOND + time->tv_nsec; }
-/* While the clock stands still, waits up to so long are real: by them threads look at something again and again. */
+/* While the clock is stopped, waits up to this length are real, since threads use them for polling. */
 #define SHORT (25 * SECOND / 1000)
 static struct timespec spec(long long time) { return (struct timespec){time / SECOND, time % SECOND}; }
 static long long least(long long a, long long b) { return a < b ? a : b; }
@@ -36,14 +36,14 @@ static long long real_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return of(&time);
 }
-/* The moment at which it stands still; 0: it runs. */
+/* The moment at which the clock stopped; 0: it runs. */
 static _Atomic long long frozen;
 static long long now(void) {
     long long still = atomic_load(&frozen);
     return (still ? still : real_now()) + atomic_load(&ahead);
 }
 
-/* Until when threads wait; 0: nobody does. */
+/* The ends of the threads' waits; 0: unused. */
 static _Atomic long long ends[256];
 static _Atomic long long *begin_wait(long long end) {
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -70,7 +70,7 @@ static int moved_usleep(useconds_t microseconds) {
     int factor = atomic_load(&hurry);
     if (factor > 1) {
         sleep_really(microseconds * 1000LL / factor);
-        /* The clock goes to the end of the sleep, unless somebody else has moved it there. */
+        /* Moves the clock to the end of the sleep, unless another thread has moved it there. */
         for (long long before = atomic_load(&ahead), rest; (rest = end - now()) > 0;)
             if (atomic_compare_exchange_weak(&ahead, &before, before + rest)) break;
         return 0;
@@ -97,14 +97,14 @@ static int moved_poll(struct pollfd *descriptors, nfds_t count, int milliseconds
 
 static int moved_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *time) {
     long long end = of(time), before = now();
-    /* One of the time of day. */
+    /* A wait by the time of day. */
     if (end > before + 400LL * 86400 * SECOND) return pthread_cond_timedwait(condition, mutex, time);
     if (end <= before) return ETIMEDOUT;
     struct timespec slice = spec(real_now() + least(end - before, SLICE));
     _Atomic long long *wait = begin_wait(end);
     int result = pthread_cond_timedwait(condition, mutex, &slice);
     end_wait(wait);
-    /* Otherwise it is woken without a reason, which conditions allow. */
+    /* Otherwise the wait ends without a reason, which conditions allow. */
     int is_short = atomic_load(&frozen) && end - before <= SHORT;
     return result == ETIMEDOUT && now() < end && !is_short ? 0 : result;
 }
@@ -178,16 +178,16 @@ int clock_hook(const void *address) {
     return search.replaced < 0 ? -1 : __builtin_popcount((unsigned)search.replaced);
 }
 
-/* Somebody may move the clock from now on, or does no more. */
+/* Declares that a test may move the clock from now on, or no longer does. */
 void clock_watch(int watches) { atomic_fetch_add(&movers, watches ? 1 : -1); }
 
-/* Moves the clock ahead by so many seconds. */
+/* Moves the clock ahead by a number of seconds. */
 void clock_advance(double seconds) { atomic_fetch_add(&ahead, (long long)(seconds * SECOND)); }
 
-/* Lets sleeps take so much less time, while the clock goes on as if they took all of it. */
+/* Divides the time of sleeps by a factor, while the clock advances by their whole length. */
 void clock_hurry(int factor) { atomic_store(&hurry, factor); }
 
-/* Lets the clock stand still but for what it is moved, or run on from there. */
+/* Stops the clock, so that only tests move it, or lets it run from there. */
 void clock_freeze(int stands) {
     long long still = atomic_load(&frozen);
     if (stands && !still) atomic_store(&frozen, real_now());
@@ -197,7 +197,7 @@ void clock_freeze(int stands) {
     }
 }
 
-/* How many threads wait for a moment that has not come. */
+/* The number of threads whose waits have not reached their ends. */
 int clock_waiting(void) {
     long long moment = now();
     int count = 0;

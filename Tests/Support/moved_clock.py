@@ -28,7 +28,7 @@ def _hooked() -> ctypes.CDLL:
         path = os.path.join(folder, "clock.so")
         source = Path(__file__).resolve().with_name("clock.c")
         subprocess.run(["cc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", path, str(source)], check=True)
-        # Child processes of this one use the same.
+        # Child processes of this one use the same library.
         os.environ["LLVS_TEST_CLOCK"] = path
     made = ctypes.CDLL(path)
     made.clock_advance.argtypes, made.clock_advance.restype = [ctypes.c_double], None

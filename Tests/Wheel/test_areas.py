@@ -110,7 +110,7 @@ def test_an_exchange_over_the_programs_own_files() -> None:
 
 
 def test_an_exchange_over_a_network() -> None:
-    """libcurl is found: the error is the server's, and not that there is no libcurl."""
+    """libcurl is found: the error is the server's, and not a missing libcurl."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, "http+webdav://127.0.0.1:1/") as way:
         with pytest.raises(llvs.TransportError, match="127.0.0.1"):
             way.retrieve()
@@ -176,7 +176,7 @@ def test_a_direct_connection() -> None:
 
 
 def merged_apart(model: type[Any]) -> None:
-    """Two devices change other members of one object; both changes are there after a sync."""
+    """Two devices change different members of one object. A sync keeps both changes."""
     with llvs.Coordinator("laptop.llvs", exchange="shared") as laptop, llvs.Coordinator("phone.llvs", exchange="shared") as phone:
         laptop.collection(model)["1"] = model(name="Ann")
         laptop.sync()

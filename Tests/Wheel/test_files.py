@@ -46,7 +46,7 @@ def test_every_file_of_the_package_is_in_the_wheel() -> None:
 
 
 def test_the_licences_are_in_the_wheel() -> None:
-    """Where pip and tools that list licences search: in the folder of the distribution's metadata."""
+    """The place where pip and tools that list licences search: the folder of the distribution's metadata."""
     root = SOURCES.parents[2]
     listed = {path.name: path for path in importlib.metadata.files("llvs") or [] if path.parts[-2:-1] == ("licenses",)}
     for name in ("LICENSE", "THIRD-PARTY-NOTICES.txt"):
@@ -63,7 +63,7 @@ def test_a_library_can_be_loaded(path: Path) -> None:
 
 def test_all_modules_can_be_imported() -> None:
     names = [module.name for module in pkgutil.walk_packages(llvs.__path__, "llvs.") if not module.name.startswith("llvs.lib")]
-    # These are programs, and not for importing: hooks of PyInstaller, and what `python -m` runs.
+    # These are programs, not modules to import: hooks of PyInstaller, and what `python -m` runs.
     names = [name for name in names if "hook-" not in name and not name.endswith(".__main__")]
     assert len(names) > 120
     for name in names:

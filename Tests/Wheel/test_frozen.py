@@ -74,7 +74,7 @@ def test_a_program_with_the_inspector_gets_its_page() -> None:
     wanted = {path for path in [*PAGE.iterdir(), *FILES.values()] if path.is_file()}
     found = {Path(source): Path(target, Path(source).name) for source, target in hook("llvs.inspector")["datas"]}
     assert len(wanted) > 15 and wanted <= set(found)
-    # In the frozen program each lies where the modules look for it.
+    # In the frozen program each file is where the modules search for it.
     assert all(source.is_relative_to(sys.prefix) and source.match(f"site-packages/{target}") for source, target in found.items())
 
 

@@ -27,7 +27,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_the_inspector(tmp_path: Path) -> None:
-    """It serves its page, and every file of it."""
+    """The inspector serves its page, and every file of it."""
     with llvs.Store(tmp_path / "notes.llvs") as store:
         store.make_version(insert={"a": b"1"})
     command = [sys.executable, "-m", "llvs.inspector", str(tmp_path / "notes.llvs"), "--no-open"]

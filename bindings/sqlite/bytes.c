@@ -1,4 +1,4 @@
-/* Values as SQLite takes them, and bounds of ids. */
+/* Converts values to SQLite's types, and constraints to bounds of ids. */
 #include "extension.h"
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ llvs_bytes bytes_given(const bytes *bytes) { return llvs_bytes_make(bytes->data,
 
 /* ---- text ---- */
 
-/* How many bytes from `at` on are characters of UTF-8 that are not ASCII; 0: they are none. */
+/* The size of the character of UTF-8 at `at`, if it is not ASCII; 0 if the bytes are no such character. */
 static size_t wide_character(const uint8_t *at, size_t left) {
     uint8_t first = at[0];
     size_t size = first >= 0xC2 && first <= 0xDF ? 2 : first >= 0xE0 && first <= 0xEF ? 3 : first >= 0xF0 && first <= 0xF4 ? 4 : 0, i;
@@ -32,13 +32,13 @@ static size_t wide_character(const uint8_t *at, size_t left) {
     for (i = 1; i < size; i++) {
         if ((at[i] & 0xC0) != 0x80) return 0;
     }
-    /* Too long for what it says, a surrogate, or beyond Unicode. */
+    /* Overlong, a surrogate, or beyond Unicode. */
     if ((first == 0xE0 && at[1] < 0xA0) || (first == 0xED && at[1] > 0x9F) || (first == 0xF0 && at[1] < 0x90) ||
         (first == 0xF4 && at[1] > 0x8F)) return 0;
     return size;
 }
 
-/* How many of the bytes are text. */
+/* The number of bytes up to the first that is not text. */
 static size_t text_size(const uint8_t *data, size_t size) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     size_t at = 0;
@@ -65,7 +65,7 @@ static size_t text_size(const uint8_t *data, size_t size) {
 
 int is_text(const uint8_t *data, size_t size) { return text_size(data, size) == size; }
 
-/* Controls, separators of lines and marks of direction: what would move a cursor, or the words around it. */
+/* Controls, line separators and direction marks. On a terminal they would move the cursor or the words around them. */
 static int is_control(const uint8_t *at, size_t size) {
     if (size == 1) return at[0] < 0x20 || at[0] == 0x7F;
     if (size == 2) return at[0] == 0xC2 && at[1] < 0xA0;
@@ -116,7 +116,7 @@ void result_data(sqlite3_context *context, llvs_bytes id, const uint8_t *data, s
         result_failure(context, message ? SQLITE_TOOBIG : SQLITE_NOMEM, message);
         return;
     }
-    /* "" stands in for a NULL pointer, which would be NULL. */
+    /* A NULL pointer would be a NULL in SQL; "" stands for an empty text. */
     if (is_text(data, size)) sqlite3_result_text64(context, size ? (const char *)data : "", size, SQLITE_TRANSIENT, SQLITE_UTF8);
     else sqlite3_result_blob64(context, data, size, SQLITE_TRANSIENT);
 }
@@ -130,7 +130,7 @@ void result_change(sqlite3_context *context, llvs_change_kind change) {
 uint64_t row_number(uint64_t seed, llvs_bytes part) {
     uint64_t number = seed ^ 14695981039346656037u;
     size_t i;
-    /* FNV-1a; the size makes ("a", "bc") another than ("ab", "c"). */
+    /* FNV-1a. The size distinguishes ("a", "bc") from ("ab", "c"). */
     for (i = 0; i < part.size; i++) number = (number ^ part.data[i]) * 1099511628211u;
     return (number ^ part.size) * 1099511628211u;
 }
@@ -180,7 +180,7 @@ int texts_of(const constraint *constraint, size_t longest, texts *texts, int *ar
          code = sqlite3_vtab_in_next(constraint->value, &value)) {
         const uint8_t *data;
         size_t size;
-        /* Neither equals text. */
+        /* A NULL and a blob equal no text. */
         if (sqlite3_value_type(value) == SQLITE_NULL || sqlite3_value_type(value) == SQLITE_BLOB) continue;
         data = sqlite3_value_text(value);
         size = (size_t)sqlite3_value_bytes(value);
@@ -230,12 +230,12 @@ static int lower_to(bounds *bounds, const void *data, size_t size) {
     return bytes_set(&bounds->to, data, size);
 }
 
-/* Before all that comes after what begins with the bytes, which are text. */
+/* Sets the end before the first text that is larger than every text with these first bytes. */
 static int lower_to_end_of(bounds *bounds, const uint8_t *data, size_t size) {
     bytes end = { NULL, 0, 0 };
     int code = size ? bytes_set(&end, data, size) : SQLITE_OK;
     if (size && code == SQLITE_OK) {
-        end.data[size - 1]++; /* no byte of UTF-8 is 0xFF */
+        end.data[size - 1]++; /* cannot overflow: no byte of UTF-8 is 0xFF */
         code = lower_to(bounds, end.data, size);
     }
     bytes_free(&end);
@@ -246,7 +246,7 @@ static int is_letter(uint8_t byte) { return (byte | 0x20) >= 'a' && (byte | 0x20
 static uint8_t upper(uint8_t byte) { return is_letter(byte) ? byte & ~0x20 : byte; }
 static uint8_t lower(uint8_t byte) { return is_letter(byte) ? byte | 0x20 : byte; }
 
-/* What comes before the first wildcard of a pattern, as far as it is text. (A LIKE reads a pattern up to its first NUL.) */
+/* The size of the text before the first wildcard of a pattern. (A LIKE reads a pattern up to its first NUL.) */
 static size_t fixed_part(const uint8_t *pattern, size_t size, const char *wildcards) {
     size_t i;
     size = exact_size(pattern, text_size(pattern, size));
@@ -260,7 +260,7 @@ static int narrow_like(bounds *bounds, const uint8_t *pattern, size_t size) {
     bytes changed = { NULL, 0, 0 };
     size_t i;
     int code;
-    /* No id is longer, and one LIKE narrows enough. */
+    /* No id is longer than LLVS_VALUE_ID_SIZE_MAX. Only the first LIKE narrows the range. */
     if (size == 0 || size > LLVS_VALUE_ID_SIZE_MAX || bounds->any_case.size) return SQLITE_OK;
     code = bytes_set(&changed, pattern, size);
     for (i = 0; code == SQLITE_OK && i < size; i++) changed.data[i] = upper(pattern[i]);
@@ -276,7 +276,7 @@ int bounds_narrow(bounds *bounds, const constraint *constraint) {
     const uint8_t *data;
     size_t size;
     int code;
-    /* A blob is above all text. */
+    /* A blob is larger than every text. */
     if (sqlite3_value_type(constraint->value) == SQLITE_BLOB && constraint->operator < OP_LIKE) {
         if (constraint->operator & (OP_EQ | OP_GT | OP_GE)) bounds->is_empty = 1;
         return SQLITE_OK;
@@ -286,7 +286,7 @@ int bounds_narrow(bounds *bounds, const constraint *constraint) {
         texts list = { NULL, 0, 0 };
         int are_all;
         code = texts_of(constraint, LLVS_VALUE_ID_SIZE_MAX, &list, &are_all);
-        /* One list narrows enough. */
+        /* Only the first list narrows the search. */
         if (code != SQLITE_OK || !are_all || bounds->has_list) {
             texts_free(&list);
             return code;
@@ -310,13 +310,14 @@ int bounds_narrow(bounds *bounds, const constraint *constraint) {
         size = fixed_part(data, size, "*?[");
         code = size <= LLVS_VALUE_ID_SIZE_MAX ? raise_from(bounds, data, size) : SQLITE_OK;
         return code == SQLITE_OK && size <= LLVS_VALUE_ID_SIZE_MAX ? lower_to_end_of(bounds, data, size) : code;
-    /* With the NUL behind the text that SQLite puts there: the first id that is above. No id is longer than what is kept. */
+    /* Includes the NUL that SQLite writes after the text: the range then begins at the first larger id. A longer text is cut: no id is
+     * longer. */
     case OP_GT: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size + 1 : LLVS_VALUE_ID_SIZE_MAX);
     case OP_GE: return raise_from(bounds, data, size < LLVS_VALUE_ID_SIZE_MAX ? size : LLVS_VALUE_ID_SIZE_MAX);
     case OP_LT:
     case OP_LE:
-        /* A column of numbers may hold text. Beside that an id that looks like a number is one, and so below all text. Such ids are below
-           ":". */
+        /* The text may come from a column of numbers. An id that looks like a number is then compared as a number, and sorts before
+           every text. Such ids are below ":". */
         if (size == 0 || data[0] < ':') return lower_to(bounds, (const uint8_t *)":", 1);
         return size > LLVS_VALUE_ID_SIZE_MAX ? SQLITE_OK : lower_to(bounds, data, size + (constraint->operator == OP_LE));
     default: return SQLITE_OK;
@@ -330,7 +331,8 @@ int bounds_match(bounds *bounds, llvs_bytes id, int *next, int *code) {
     *code = SQLITE_OK;
     while (same < size && same < id.size && upper(id.data[same]) == wanted[same]) same++;
     if (same == size) return 1;
-    /* The next text that begins so: at the first place, from behind, where the id has a byte below a spelling of the letter there. */
+    /* Seeks the smallest later text with a matching prefix. Searches backwards for the last position at which a spelling of the wanted
+     * letter is larger than the byte of the id. */
     turn = same;
     if (same < id.size && lower(wanted[same]) < id.data[same]) {
         while (turn > 0 && id.data[turn - 1] == lower(wanted[turn - 1])) turn--;

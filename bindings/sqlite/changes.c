@@ -1,4 +1,4 @@
-/* llvs_changes(store, from_version, to_version): what to apply to the state at one version to reach that at another. */
+/* llvs_changes(store, from_version, to_version): the changes that turn the state at one version into the state at another. */
 #include "extension.h"
 
 enum { ID, CHANGE, DATA, STORED_VERSION, SIZE, STORE, FROM, TO };
@@ -76,13 +76,13 @@ static int begin_walk(changes_cursor *cursor) {
     int code = cursor_version(&cursor->cursor, FROM, &from);
     if (code == SQLITE_OK) code = cursor_version(&cursor->cursor, TO, &to);
     if (code == SQLITE_OK && cursor->bounds.has_one) {
-        /* The range of one id: SQLite compares what else there was. */
+        /* The range holds one id. SQLite compares with the other constraints. */
         code = bytes_set(&cursor->bounds.from, cursor->bounds.one.data, cursor->bounds.one.size);
         if (code == SQLITE_OK) code = bytes_set(&cursor->bounds.to, cursor->bounds.one.data, cursor->bounds.one.size + 1);
     }
     if (code != SQLITE_OK) return code;
     if (cursor->bounds.has_list && !cursor->bounds.has_one) {
-        /* From the first of a list to the last. */
+        /* The range from the first id of the list to the last. */
         const bytes *first = cursor->bounds.list.items, *last = first + cursor->bounds.list.count - 1;
         code = bytes_set(&cursor->bounds.from, first->data, first->size);
         if (code == SQLITE_OK) code = bytes_set(&cursor->bounds.to, last->data, last->size + 1);

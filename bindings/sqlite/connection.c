@@ -1,4 +1,4 @@
-/* The stores that a connection has open, versions by name, errors, interrupting. */
+/* The stores that a connection has open, versions by name, errors, interrupts. */
 #define _DEFAULT_SOURCE
 #define _XOPEN_SOURCE 700
 #include "extension.h"
@@ -14,7 +14,7 @@ static int code_of(llvs_status status) {
     case LLVS_ERROR_CANCELLED: return SQLITE_INTERRUPT;
     case LLVS_ERROR_OUT_OF_MEMORY: return SQLITE_NOMEM;
     case LLVS_ERROR_BUSY: return SQLITE_BUSY;
-    /* Not those of SQLite for a medium that failed: it would take them for its own database's, and roll back what the host is doing. */
+    /* Not SQLite's codes for a failed medium: SQLite would relate them to its own database, and roll back the host's transaction. */
     default: return SQLITE_ERROR;
     }
 }
@@ -32,7 +32,7 @@ int tell(llvs_status status, llvs_error *error, char **message) {
 }
 
 void result_failure(sqlite3_context *context, int code, char *message) {
-    /* In this order: a code alone brings a message of SQLite's own. */
+    /* In this order: the code alone would set a message of SQLite's own. */
     if (message) sqlite3_result_error(context, message, -1);
     sqlite3_result_error_code(context, code);
     sqlite3_free(message);
@@ -46,7 +46,8 @@ static int say(int code, char **message, char *text) {
 
 /* ---- interrupting ---- */
 
-/* A statement within the one that runs is interrupted as that is; sqlite3_is_interrupted came later than what we ask for. */
+/* A statement that starts within the running one is interrupted together with it. sqlite3_is_interrupted would need a later SQLite than
+ * this extension requires. */
 static llvs_status look(void *payload, const llvs_progress *progress, llvs_error **error) {
     watch *watch = payload;
     int code;
@@ -64,7 +65,8 @@ void watch_begin(watch *watch, sqlite3 *db) {
     watch->control.progress = look;
     watch->control.payload = watch;
     watch->statement = NULL;
-    /* Without it, for lack of memory say, the work cannot be interrupted; none is made where that has happened already. */
+    /* Without the statement, for example for lack of memory, the work cannot be interrupted. If the interrupt has come already, SQLite
+     * prepares no statement. */
     watch->is_interrupted = (sqlite3_prepare_v2(db, "SELECT 1", -1, &watch->statement, NULL) & 0xFF) == SQLITE_INTERRUPT;
 }
 
@@ -90,7 +92,7 @@ void connection_release(connection *connection) {
     sqlite3_free(connection);
 }
 
-/* Whether the connection has the file open as a database of its own. */
+/* Finds out whether the connection has the file open as a database. */
 static int is_database(sqlite3 *db, const struct stat *file, int *is_open) {
     sqlite3_stmt *statement;
     int code = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL);
@@ -155,7 +157,7 @@ static void remove_store(connection *connection, open_store *store) {
     free_store(store);
 }
 
-/* The path without links, to be released by free; NULL where there is nothing. */
+/* The path without symbolic links, to be released with free; NULL if there is no file. */
 static int whole_path(sqlite3_value *given, char **path, char **message) {
     const char *text;
     *path = NULL;
@@ -183,7 +185,7 @@ int store_use(connection *connection, sqlite3_value *given, open_store **store, 
     *store = NULL;
     if (code != SQLITE_OK) return code;
     if (!path) {
-        /* Where there is nothing the library says so; and nothing is kept under a path that may lead elsewhere tomorrow. */
+        /* No file is at the path. The path is not remembered, since it may lead to another file later. */
         llvs_bytes shown = llvs_bytes_make(sqlite3_value_text(given), (size_t)sqlite3_value_bytes(given));
         return say(SQLITE_CANTOPEN, message, told_of(shown, errno == ENOENT || errno == ENOTDIR ? "there is no store at \"%s\"" :
             "there is no store that can be reached at \"%s\""));
@@ -194,7 +196,7 @@ int store_use(connection *connection, sqlite3_value *given, open_store **store, 
         llvs_status status = llvs_store_reload((*store)->store, NULL, NULL, &error);
         (*store)->head_is_known = 0;
         if (status == LLVS_ERROR_NOT_FOUND || status == LLVS_ERROR_FORKED) {
-            /* Another lies there by now, or nothing; or this is a child of the process that opened it. */
+            /* The store at the path was replaced or removed, or this process is a child of the one that opened the store. */
             llvs_error_free(error);
             remove_store(connection, *store);
             *store = NULL;
@@ -239,7 +241,8 @@ static void keep_id(llvs_version_id *version, llvs_bytes id) {
     memcpy(version->text, id.data, id.size);
 }
 
-/* The newest head: of a branch, or where none is given of those without one, and where there is none of all. Size 0: there is none. */
+/* The newest head of a branch. Without a branch: the newest head that carries none, or if every head carries one, the newest of all.
+ * Size 0: the store has no such head. */
 static int newest(open_store *store, llvs_bytes branch, llvs_version_id *version, char **message) {
     llvs_heads_options options = LLVS_HEADS_OPTIONS_INIT;
     llvs_version_list *heads;
@@ -288,7 +291,7 @@ int store_version(open_store *store, sqlite3_value *given, llvs_version_id *vers
             llvs_version_list_free(found);
             return SQLITE_OK;
         }
-        /* What no id can be may be a branch. */
+        /* A name that is no valid id may be a branch. */
         if (status == LLVS_ERROR_INVALID_VERSION_ID) llvs_error_free(error);
         else if (status != LLVS_OK) return tell(status, error, message);
     } else {

@@ -2,7 +2,7 @@
 #include "extension.h"
 SQLITE_EXTENSION_INIT1
 
-/* What is called here is all in this one; sqlite3_vtab_config knows SQLITE_VTAB_DIRECTONLY since then. */
+/* This version of SQLite has every function that the extension calls, and the option SQLITE_VTAB_DIRECTONLY. */
 enum { OLDEST = 3031000 };
 
 #if defined(__GNUC__)
@@ -27,7 +27,7 @@ static void release_registration(void *payload) {
 
 static void release_connection(void *payload) { connection_release(payload); }
 
-/* llvs_close(path): 1 when the connection had the store open, and has it no more. */
+/* llvs_close(path): 1 if the connection had the store open, and closed it. */
 static void close_function(sqlite3_context *context, int argc, sqlite3_value **argv) {
     char *message = NULL;
     int was_open = 0;
@@ -49,7 +49,7 @@ static int register_all(connection *connection) {
         registration->connection = connection;
         registration->kind = functions[i].kind;
         connection->holders++;
-        /* Releases the registration when it fails, too. */
+        /* On failure SQLite releases the registration, too. */
         code = sqlite3_create_module_v2(connection->db, functions[i].kind->name, functions[i].module, registration,
             release_registration);
     }
@@ -58,19 +58,20 @@ static int register_all(connection *connection) {
         code = sqlite3_create_function_v2(connection->db, "llvs_close", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection, close_function,
             NULL, NULL, release_connection);
     }
-    /* An extension that fails is unloaded at once: nothing may lead to it any more. */
+    /* SQLite unloads an extension at once if it fails, so no registered function may remain. */
     for (i = 0; i < sizeof functions / sizeof *functions && code != SQLITE_OK; i++)
         (void)sqlite3_create_module_v2(connection->db, functions[i].kind->name, NULL, NULL, NULL);
     return code;
 }
 
-/* What SQLite calls when it loads libllvs_sqlite.so. */
+/* Called by SQLite when it loads libllvs_sqlite.so. */
 EXPORTED int sqlite3_llvssqlite_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 EXPORTED int sqlite3_llvssqlite_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
     connection *made;
     int code;
 #ifndef SQLITE_CORE
-    /* The table of functions is one for the process. The functions of one SQLite must not be called with the connections of another. */
+    /* The process has one table of SQLite's functions. Functions of one copy of SQLite must not be called with connections of another
+     * copy. */
     if (api->libversion_number() < OLDEST) {
         *message = api->mprintf("libllvs_sqlite needs SQLite 3.31 or later, and this is %s", api->libversion());
         return SQLITE_ERROR;

@@ -1,14 +1,14 @@
 /*
- * libllvs_sqlite: table-valued functions of SQLite over the stores of libllvs. What they answer is in docs/sqlite.md.
+ * libllvs_sqlite: table-valued functions of SQLite over the stores of libllvs. docs/sqlite.md describes them.
  *
  *   extension.c   the entry point: registers the functions with a connection
- *   connection.c  the stores that a connection has open, versions by name, errors, interrupting
- *   plan.c        what of a query is handed to us, and in which words EXPLAIN QUERY PLAN shows it
- *   bytes.c       values as SQLite takes them, bounds of ids
+ *   connection.c  the stores that a connection has open, versions by name, errors, interrupts
+ *   plan.c        the constraints that SQLite passes to the functions, and their text in EXPLAIN QUERY PLAN
+ *   bytes.c       values in SQLite's types, bounds of ids
  *   metadata.c    metadata as JSON
  *   values.c, index.c, changes.c, versions.c   the functions
  *
- * SQLite calls everything here with the connection's mutex held, so nothing here is locked, and nothing is shared between connections.
+ * SQLite holds the connection's mutex in every call, and connections share nothing. The extension therefore locks nothing.
  */
 #ifndef LLVS_SQLITE_EXTENSION_H
 #define LLVS_SQLITE_EXTENSION_H
@@ -24,36 +24,37 @@ typedef struct open_store {
     struct open_store *next;
     char *path;
     llvs_store *store;
-    /* Cursors that read it. While there are any, it is neither reloaded nor closed: a statement sees one state. */
+    /* The number of cursors that read it. While there are any, the store is neither reloaded nor closed, so that a statement reads one
+     * state. */
     unsigned users;
-    /* What store_head tells, as it was when the first of the users asked. */
+    /* The result of store_head, cached since the first of the present users asked. */
     int head_is_known;
     llvs_version_id head;
 } open_store;
 
 typedef struct connection {
     sqlite3 *db;
-    /* The modules and functions that hold it. */
+    /* The number of modules and functions that refer to it. */
     unsigned holders;
     open_store *stores;
 } connection;
 
 void connection_release(connection *connection);
-/* Opens the store at a path, or takes the one that is open, and counts a user. `*message` is to be released by sqlite3_free. */
+/* Opens the store at a path, or reuses the open one, and counts a user. Release `*message` with sqlite3_free. */
 int store_use(connection *connection, sqlite3_value *path, open_store **store, char **message);
 void store_leave(open_store *store);
-/* 1: it was open and is closed; 0: it was not open. */
+/* Closes a store. `*was_open` is 1 if it was open. */
 int store_close(connection *connection, sqlite3_value *path, int *was_open, char **message);
-/* The version that a text names: by its id, or as the newest head on a branch. */
+/* The version with a name: the version with that id, or the newest head on that branch. */
 int store_version(open_store *store, sqlite3_value *name, llvs_version_id *version, char **message);
-/* The most recent head without a branch, else the most recent head; of a store without versions size 0. */
+/* The newest head without a branch. If every head carries a branch: the newest of all. If the store is empty, the size is 0. */
 int store_head(open_store *store, llvs_version_id *version, char **message);
-/* The code of SQLite for an error of the library, which is released; its message goes to `*message`. */
+/* Returns SQLite's code for an error of the library, sets `*message` and releases the error. */
 int tell(llvs_status status, llvs_error *error, char **message);
-/* Fails with a code and a message, which is released; it may be NULL. */
+/* Fails with a code and a message, and releases the message, which may be NULL. */
 void result_failure(sqlite3_context *context, int code, char *message);
 
-/* Long work of the library, which sqlite3_interrupt ends. */
+/* Lets sqlite3_interrupt cancel a long call of the library. */
 typedef struct watch {
     llvs_control control;
     sqlite3_stmt *statement;
@@ -72,15 +73,15 @@ enum {
     OP_LE = 16,
     OP_LIKE = 32,
     OP_GLOB = 64,
-    /* OP_EQ with any of a list, which is handed over as a whole. */
+    /* OP_EQ with any element of a list. SQLite passes the list as a whole. */
     OP_IN = 128
 };
 typedef enum column_kind {
-    /* A column of a row; what SQLite compares it with narrows the search, and is compared again by SQLite. */
+    /* A column of a row. A constraint narrows the search, and SQLite compares again. */
     PLAIN,
-    /* An argument: it is what was given, and cannot be read where nothing was. */
+    /* An argument. The column holds its value, and cannot be read unless it was given. */
     ARGUMENT,
-    /* An argument that has to be given. */
+    /* An argument that must be given. */
     REQUIRED
 } column_kind;
 typedef struct column {
@@ -93,22 +94,22 @@ enum { COLUMN_MAX = 16 };
 /* Bits of idxNum. */
 enum {
     PLAN_DESCENDING = 1,
-    PLAN_COLUMNS = 8 /* shifted by so many: the columns that are read */
+    PLAN_COLUMNS = 8 /* shift: the bits from here on are the columns that the query reads */
 };
 typedef struct table_kind {
     const char *name;
-    /* How it is called, with what is needed. */
+    /* A call with the required arguments, for messages. */
     const char *call;
     const char *schema;
     const column *columns;
     int column_count;
-    /* The column that rows come sorted by, or -1; and whether also the other way round. */
+    /* The column that sorts the rows, or -1; and whether they can also be sorted in descending order. */
     int sorted_by, either_way;
-    /* How many rows come of it when arguments and operators by column are given. */
+    /* Estimates the number of rows, given the operators of each column. */
     double (*rows)(const unsigned *given);
 } table_kind;
 
-/* What a module is registered with. */
+/* The data of a registered module. */
 typedef struct registration {
     connection *connection;
     const table_kind *kind;
@@ -120,18 +121,18 @@ typedef struct table {
     const table_kind *kind;
 } table;
 
-/* What all cursors begin with. */
+/* The first part of every cursor. */
 typedef struct cursor {
     sqlite3_vtab_cursor base;
     open_store *store;
     sqlite3_value *store_given;
     /* Copies of the arguments, by column. */
     sqlite3_value *arguments[COLUMN_MAX];
-    /* The columns that are read, a bit each. */
+    /* The columns that the query reads, a bit each. */
     unsigned columns;
     int is_descending;
     int is_at_end;
-    /* A number for what was asked; see row_number. */
+    /* A hash of the arguments; see row_number. */
     uint64_t seed;
 } cursor;
 
@@ -139,106 +140,108 @@ int table_connect(sqlite3 *db, void *registration, int argc, const char *const *
 int table_disconnect(sqlite3_vtab *table);
 int table_best_index(sqlite3_vtab *table, sqlite3_index_info *info);
 
-/* A module with what is a table's own; the rest is the same for all of them. */
+/* A module with the functions of one table. The other functions are the same in all modules. */
 #define TABLE_MODULE(open, close, filter, next, column, row_id)                                                                        \
     {                                                                                                                                  \
         .iVersion = 1, .xConnect = table_connect, .xDisconnect = table_disconnect, .xBestIndex = table_best_index, .xOpen = open,      \
         .xClose = close, .xFilter = filter, .xNext = next, .xEof = cursor_eof, .xColumn = column, .xRowid = row_id,                    \
     }
 
-/* What a plan hands over. */
+/* A constraint that the plan passes. */
 typedef struct constraint {
     int column;
     unsigned operator;
     sqlite3_value *value;
 } constraint;
-/* Makes a cursor of `size` zero bytes, which begins with a `cursor`. Release it by sqlite3_free. */
+/* Makes a zeroed cursor of `size` bytes, whose first part is a `cursor`. Release it with sqlite3_free. */
 int cursor_make(size_t size, sqlite3_vtab_cursor **result);
 /*
- * Begins a search: keeps the arguments, opens the store, and leaves the rest in `*constraints`, to be released by sqlite3_free. When the
- * search is for nothing (an argument is NULL) the cursor is at its end.
+ * Begins a search: keeps the arguments, opens the store, and sets `*constraints` to the other constraints. Release these with sqlite3_free.
+ * If an argument is NULL, the search has no rows and the cursor is at its end.
  */
 int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_value **argv, constraint **constraints, int *count);
 /*
- * Whether a value that a column of text is compared with is a number: by "=" and the like SQLite compares them as text or as numbers, and
- * only it knows which.
+ * Whether a value that is compared with a column of text is a number. With "=", "<" and so on SQLite compares it as text or as a number,
+ * and only SQLite knows which.
  */
 int is_number(sqlite3_value *value);
-/* Releases what cursor_begin made. */
+/* Releases the arguments and the store of cursor_begin. */
 void cursor_end(cursor *cursor);
-/* 1: the column is an argument, and was answered. */
+/* Returns 1 if the column is an argument, and sets the result to its value. */
 int cursor_argument(cursor *cursor, sqlite3_context *context, int column);
 int cursor_eof(sqlite3_vtab_cursor *cursor);
-/* The version that an argument names, by default that of store_head. Size 0: there is none, and the cursor is at its end. */
+/* The version that an argument names; without one the version of store_head. If the store is empty, the size is 0 and the cursor is at
+ * its end. */
 int cursor_version(cursor *cursor, int column, llvs_version_id *version);
-/* Fails with a message of sqlite3_mprintf, or NULL. */
+/* Fails with a message from sqlite3_mprintf, or with NULL. */
 int cursor_fail(cursor *cursor, int code, char *message);
 /* Fails with an error of the library. */
 int cursor_tell(cursor *cursor, llvs_status status, llvs_error *error);
 
 /* ---- bytes.c ---- */
 
-/* Bytes of our own. */
+/* Bytes that the extension allocated. */
 typedef struct bytes {
     uint8_t *data;
     size_t size, capacity;
 } bytes;
-/* The bytes and a zero behind them that is not counted. SQLITE_OK or SQLITE_NOMEM. */
+/* Copies bytes, and adds a zero byte that is not counted. Returns SQLITE_OK or SQLITE_NOMEM. */
 int bytes_set(bytes *bytes, const void *data, size_t size);
 void bytes_free(bytes *bytes);
 llvs_bytes bytes_given(const bytes *bytes);
 
-/* Whether bytes are UTF-8 without NUL: text, as SQLite and its functions for JSON take it. */
+/* Whether bytes are UTF-8 without NUL. SQLite and its JSON functions accept such text. */
 int is_text(const uint8_t *data, size_t size);
-/* A sentence with a %s for a name from outside, of which at most 200 bytes are shown, without controls. To be released by sqlite3_free. */
+/* Formats a sentence with a %s for a foreign name. At most 200 bytes of the name are shown, without controls. Release it with
+ * sqlite3_free. */
 char *told_of(llvs_bytes name, const char *sentence);
 /*
- * Whether text is what was given. A connection to a database in UTF-16 has U+FFFD in the place of some other characters, in what it hands
- * over and in what it makes of ours; so what holds one is left for SQLite to compare.
+ * Whether the text is unchanged since the host gave it. A connection to a database in UTF-16 replaces some characters by U+FFFD, in both
+ * directions. SQLite itself compares text that contains U+FFFD.
  */
 int is_exact(const uint8_t *data, size_t size);
-/* The bytes of a value as text where they are, else as a blob. An error where they are more than the connection takes. */
+/* Sets the result to a text if the bytes are one, otherwise to a blob. Fails if the size exceeds the limit of the connection. */
 void result_data(sqlite3_context *context, llvs_bytes id, const uint8_t *data, size_t size);
 void result_text(sqlite3_context *context, llvs_bytes text);
 void result_change(sqlite3_context *context, llvs_change_kind change);
 /*
- * A number for a row, made of what tells it from others, after another number. SQLite tells rows apart by it where it meets them twice:
- * with OR, and in RIGHT JOIN. So it is the same whenever the same is asked.
+ * Hashes a part of a row's identity into a number. SQLite compares these numbers where it meets rows twice, with OR and in RIGHT JOIN. The
+ * same query must therefore give a row the same number each time.
  */
 uint64_t row_number(uint64_t seed, llvs_bytes part);
 
-/* Texts in order, each once. */
+/* Sorted texts without duplicates. */
 typedef struct texts {
     bytes *items;
     size_t count, capacity;
 } texts;
 /*
- * The texts of the list of an OP_IN that have 1 byte to `longest`. `*are_all` is 0 where what else is in it may equal an id: numbers, and
- * text that is_exact leaves for SQLite to compare.
+ * The texts of the list of an OP_IN with 1 to `longest` bytes. `*are_all` is 0 if another element may equal an id: a number, or text that
+ * is not is_exact. SQLite compares these.
  */
 int texts_of(const constraint *constraint, size_t longest, texts *texts, int *are_all);
 void texts_free(texts *texts);
 
-/* Ids not before `from` and before `to`. */
+/* Ids from `from` up to, not including, `to`. */
 typedef struct bounds {
     bytes from, to;
     int has_to;
     int is_empty;
-    /* Of a LIKE, what matching ids begin with, whatever the case of its ASCII letters; empty: anything. */
+    /* The fixed prefix of a LIKE. Matching ids begin with it, in upper or lower case of ASCII letters. Empty: every id matches. */
     bytes any_case;
-    /* Of an equality. */
+    /* The id of an equality. */
     int has_one;
     bytes one;
-    /* Of an IN. */
+    /* The ids of an IN. */
     int has_list;
     texts list;
 } bounds;
-/* Narrows by what is compared with the ids. A superset: SQLite compares again. */
+/* Narrows the range by a constraint. The range may hold more ids than match: SQLite compares again. */
 int bounds_narrow(bounds *bounds, const constraint *constraint);
 void bounds_free(bounds *bounds);
 /*
- * Whether an id begins with `any_case`, letters aside. Where it does not, `*next` is 1 when `from` was moved to the first later place at
- * which one might.
+ * Whether an id begins with `any_case`, in upper or lower case. If it does not, `*next` is 1 if `from` was moved to the first later id that
+ * may match.
  */
 int bounds_match(bounds *bounds, llvs_bytes id, int *next, int *code);
 
@@ -251,7 +254,7 @@ void result_metadata(sqlite3_context *context, const llvs_version_info *version)
 extern const table_kind values_kind, changes_kind, versions_kind, heads_kind, history_kind;
 extern const sqlite3_module values_module, changes_module, versions_module;
 
-/* index.c: what an index finds, a page at a time. */
+/* index.c: reads the matches of an index, page by page. */
 typedef struct search {
     llvs_index *index;
     llvs_index_page *page;
@@ -263,7 +266,7 @@ typedef struct search {
 enum { VALUES_STORE = 3, VALUES_AT, VALUES_INDEX, VALUES_FIND, VALUES_BEGINS, VALUES_LOW, VALUES_HIGH, VALUES_KEY, VALUES_VERSION };
 /* Asks what the arguments of the cursor ask; `*search` is NULL where they ask for nothing. */
 int search_begin(cursor *cursor, const llvs_version_id *at, search **search);
-/* The next page, NULL at the end. */
+/* Reads the next page; NULL at the end. */
 int search_next(cursor *cursor, search *search, const llvs_index_page **page);
 void search_free(search *search);
 

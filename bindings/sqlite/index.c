@@ -1,4 +1,4 @@
-/* What an index finds, a page at a time. */
+/* Reads the matches of an index, page by page. */
 #include "extension.h"
 
 static int argument_text(cursor *cursor, int column, const char *what, llvs_bytes *text) {
@@ -9,7 +9,7 @@ static int argument_text(cursor *cursor, int column, const char *what, llvs_byte
     text->data = sqlite3_value_text(given);
     text->size = (size_t)sqlite3_value_bytes(given);
     if (!text->data) return SQLITE_NOMEM;
-    /* Empty is "not given" to the library. */
+    /* To the library an empty text means "not given". */
     if (text->size == 0 && column != VALUES_BEGINS)
         return cursor_fail(cursor, SQLITE_ERROR, sqlite3_mprintf("%s", what));
     return SQLITE_OK;
@@ -78,7 +78,7 @@ int search_next(cursor *cursor, search *search, const llvs_index_page **page) {
     watch watch;
     *page = NULL;
     if (search->page) {
-        /* A copy, since the page that it is of goes. */
+        /* A copy, since the page that holds it is freed below. */
         int code = bytes_set(&search->after, search->page->cursor.data, search->page->cursor.size);
         if (code != SQLITE_OK) return code;
         llvs_index_page_free(search->page);

@@ -1,4 +1,5 @@
-/* Metadata as a JSON object: entries that are JSON as they are, others as strings, and what is no text as null. */
+/* Metadata as a JSON object: an entry that is JSON is embedded unchanged, other text becomes a string, and bytes that are no text
+ * become null. */
 #include "extension.h"
 
 static void append_string(sqlite3_str *json, llvs_bytes text) {
@@ -13,7 +14,7 @@ static void append_string(sqlite3_str *json, llvs_bytes text) {
     sqlite3_str_appendchar(json, 1, '"');
 }
 
-/* Whether the host's own functions take it for JSON, whose parser is the one that reads what we answer. */
+/* Whether the host's JSON functions accept the value as JSON. Their parser reads the result. */
 static int is_json(sqlite3_stmt *check, llvs_bytes value) {
     int is = 0;
     if (!check || value.size > 1 << 24) return 0;
@@ -34,7 +35,7 @@ void result_metadata(sqlite3_context *context, const llvs_version_info *version)
         sqlite3_result_text(context, "{}", -1, SQLITE_STATIC);
         return;
     }
-    /* Without functions for JSON all are strings. */
+    /* If SQLite has no JSON functions, every entry becomes a string. */
     (void)sqlite3_prepare_v2(db, "SELECT json_valid(?1)", -1, &check, NULL);
     json = sqlite3_str_new(db);
     for (i = 0; i < version->metadata_count; i++) {

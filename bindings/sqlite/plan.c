@@ -1,4 +1,4 @@
-/* What of a query is handed to us, and what all cursors do alike. */
+/* Plans queries: which constraints SQLite passes to the functions. Also the parts that all cursors share. */
 #include "extension.h"
 
 static const struct {
@@ -41,7 +41,7 @@ int table_connect(sqlite3 *db, void *payload, int argc, const char *const *argv,
     (void)argv;
     (void)message;
     if (code != SQLITE_OK) return code;
-    /* A view or trigger in a database that came from somebody else must not read the user's stores. */
+    /* A view or trigger in a database from another person must not read the user's stores. */
     (void)sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY);
     made = sqlite3_malloc(sizeof *made);
     if (!made) return SQLITE_NOMEM;
@@ -57,7 +57,8 @@ int table_disconnect(sqlite3_vtab *table) {
     return SQLITE_OK;
 }
 
-/* Whether the connection compares text by the bytes of its UTF-8, as ids are sorted; one to a database in UTF-16 does otherwise. */
+/* Whether the connection compares text by the bytes of its UTF-8, the order of ids. A connection to a database in UTF-16 compares
+ * otherwise. */
 static int compares_utf8(sqlite3 *db) {
     sqlite3_stmt *statement;
     int is_utf8 = 0;
@@ -70,7 +71,7 @@ static int compares_utf8(sqlite3 *db) {
     return is_utf8;
 }
 
-/* Whether a comparison is one by bytes. */
+/* Whether a constraint compares bytes. */
 static int is_binary(sqlite3_index_info *info, int constraint) {
     const char *collation = sqlite3_vtab_collation(info, constraint);
     return collation && sqlite3_stricmp(collation, "BINARY") == 0;
@@ -103,7 +104,7 @@ int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
             continue;
         }
 #if SQLITE_VERSION_NUMBER >= 3038000
-        /* As a whole: else each of its values is asked for in turn, and a row comes twice that equals a number and a text. */
+        /* The list as a whole. Otherwise SQLite asks for each element in turn, and returns a row twice if it equals a number and a text. */
         if (column->kind == PLAIN && operator == OP_EQ && sqlite3_libversion_number() >= 3038000 && sqlite3_vtab_in(info, i, 1))
             operator = OP_IN;
 #endif
@@ -114,14 +115,16 @@ int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
     }
     for (i = 0; i < kind->column_count; i++) {
         if (kind->columns[i].kind == PLAIN || given[i]) continue;
-        /* Of another table that is to come first: without it the rows would be others. */
+        /* The value comes from a table that must come first in the join. Without the argument the function would return other rows. */
         if (later[i]) {
             code = SQLITE_CONSTRAINT;
         } else if (kind->columns[i].kind == ARGUMENT && info->colUsed >> i & 1) {
-            /* Compared in a way that does not reach us here, as in OR: reading it would fail. Where OR is taken apart it reaches us. */
+            /* The constraint is not passed to the function, for example in an OR; reading the column would fail. If SQLite splits the
+             * OR, the constraint is passed. */
             is_hopeless = 1;
         }
-        /* Where one that is needed is missing, cursor_begin says so: the parts of an OR are weighed without what else there is. */
+        /* cursor_begin reports a required argument that is missing. An error would be wrong here: SQLite plans the parts of an OR
+         * without the constraints around it. */
     }
     info->idxNum = 0;
     if (code == SQLITE_OK && kind->sorted_by >= 0 && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kind->sorted_by &&
@@ -143,13 +146,13 @@ int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
     info->estimatedRows = (sqlite3_int64)kind->rows(given);
     info->estimatedCost = is_hopeless ? 1e12 : 10 + 2 * kind->rows(given);
     code = sqlite3_str_errcode(text);
-    /* NULL where nothing is handed over. */
+    /* NULL if no constraint is passed. */
     info->idxStr = sqlite3_str_finish(text);
     info->needToFreeIdxStr = info->idxStr != NULL;
     return code;
 }
 
-/* The next constraint of a plan's text. 0: it is none of ours. */
+/* Reads the next constraint from the text of a plan. Returns 0 if it is none of this extension. */
 static int read_constraint(const table_kind *kind, const char **text, constraint *constraint) {
     const char *at = *text, *end = strchr(at, '?');
     int i, j;
@@ -205,7 +208,7 @@ void cursor_end(cursor *cursor) {
     cursor->store = NULL;
 }
 
-/* Whether two paths are the same text, so that a join need not look for its store with each row. */
+/* Whether two paths are the same text. If they are, a join need not search its store again for each row. */
 static int is_same(sqlite3_value *a, sqlite3_value *b) {
     return a && sqlite3_value_type(a) == SQLITE_TEXT && sqlite3_value_type(b) == SQLITE_TEXT &&
         sqlite3_value_bytes(a) == sqlite3_value_bytes(b) &&
@@ -254,7 +257,7 @@ int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_v
         constraint *constraint = &(*constraints)[*count];
         if (!text || !read_constraint(kind, &text, constraint)) return SQLITE_MISUSE;
         constraint->value = argv[i];
-        /* Nothing equals NULL, or is above or below it, or is like it. */
+        /* Nothing equals NULL, is larger or smaller, or is like it. */
         if (constraint->operator != OP_IN && sqlite3_value_type(argv[i]) == SQLITE_NULL) is_for_nothing = 1;
         if (kind->columns[constraint->column].kind == PLAIN) {
             ++*count;
@@ -271,7 +274,7 @@ int cursor_begin(cursor *cursor, int plan, const char *text, int argc, sqlite3_v
         sqlite3_value *given = cursor->arguments[i];
         llvs_bytes name = llvs_str(kind->columns[i].name), text = LLVS_NONE;
         if (!given) continue;
-        /* sqlite3_value_text would make text of a blob. */
+        /* sqlite3_value_text would convert a blob to text. */
         text.data = sqlite3_value_type(given) == SQLITE_BLOB ? sqlite3_value_blob(given) : sqlite3_value_text(given);
         text.size = text.data ? (size_t)sqlite3_value_bytes(given) : 0;
         cursor->seed = row_number(row_number(cursor->seed, name), text);
@@ -295,7 +298,7 @@ int cursor_argument(cursor *cursor, sqlite3_context *context, int at) {
     if (cursor->arguments[at]) {
         sqlite3_result_value(context, cursor->arguments[at]);
     } else {
-        /* Who compares an argument in a way that does not reach us would get rows of something else. */
+        /* The argument was compared in a way that SQLite did not pass to the function: the rows would be those of another argument. */
         char *message = sqlite3_mprintf("%s of %s is what was asked for, and nothing was: give it as an argument, or as %s = ... outside "
                                         "of OR", column->name, table_of(cursor)->kind->name, column->name);
         result_failure(context, message ? SQLITE_ERROR : SQLITE_NOMEM, message);

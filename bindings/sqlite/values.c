@@ -36,33 +36,33 @@ const table_kind values_kind = {
     columns, sizeof columns / sizeof *columns, ID, 1, rows,
 };
 
-/* Pages begin small, since many a query wants one row, and grow. */
+/* Pages begin small and grow, since many queries need one row. */
 enum { FIRST_PAGE = 64, LARGEST_PAGE = 4096, LARGEST_PAGE_BYTES = 4 << 20 };
 
 typedef struct values_cursor {
     cursor cursor;
     llvs_version_id at;
-    /* The row. */
+    /* The current row. */
     llvs_bytes id, data, stored, key;
     /* One value by its id. */
     bytes one;
     llvs_version_id one_stored;
-    /* A walk over ids. */
+    /* If the rows are a range of ids: the bounds. */
     bounds bounds;
-    /* How many of the list of an IN were looked for. */
+    /* If the query has IN: the number of ids searched so far. */
     size_t looked_for;
     bytes last;
     uint64_t page_size;
     llvs_value_block *block;
-    /* What an index finds. */
+    /* If the query uses an index: the search. */
     search *search;
     const llvs_index_page *page;
-    /* The rows of the block or page, and those that were walked over. */
+    /* The number of rows of the block or page, and of the rows that were read. */
     size_t count, next_row;
     const uint8_t *next_id, *next_data, *next_key;
     const uint64_t *id_sizes;
     const llvs_value_block *values;
-    /* The version ids of the block by their numbers; NULL until one is asked for. */
+    /* The version ids of the block by their numbers; NULL before the first use. */
     const uint8_t **versions;
 } values_cursor;
 
@@ -149,7 +149,7 @@ static int next_found(values_cursor *cursor) {
     return SQLITE_OK;
 }
 
-/* The next row of the page. */
+/* Reads the next row of the page. */
 static void take_row(values_cursor *cursor) {
     size_t row = cursor->next_row++;
     cursor->id = llvs_bytes_make(cursor->next_id, (size_t)cursor->id_sizes[row]);
@@ -188,14 +188,14 @@ static int next(sqlite3_vtab_cursor *base) {
             cursor->cursor.is_at_end = 1;
             return code;
         }
-        /* What lies between is not walked over. */
+        /* Discards the rest of the page: no id before the new bound matches. */
         cursor->next_row = cursor->count;
         cursor->last.size = 0;
         cursor->page_size = FIRST_PAGE;
     }
 }
 
-/* ---- one ---- */
+/* ---- single values ---- */
 
 static int find_one(values_cursor *cursor, llvs_bytes id) {
     llvs_store *store = cursor->cursor.store->store;
@@ -231,7 +231,7 @@ static int find_one(values_cursor *cursor, llvs_bytes id) {
     return SQLITE_OK;
 }
 
-/* The next of a list, in the order of the rows; of one there is no next. */
+/* Finds the next value of the list, in the order of the rows. A single value has no next one. */
 static int find_next(values_cursor *cursor) {
     const texts *list = &cursor->bounds.list;
     int code = SQLITE_OK;
@@ -243,7 +243,7 @@ static int find_next(values_cursor *cursor) {
     return code;
 }
 
-/* ---- what SQLite calls ---- */
+/* ---- callbacks of SQLite ---- */
 
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int argc, sqlite3_value **argv) {
     values_cursor *cursor = (values_cursor *)base;

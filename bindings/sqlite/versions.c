@@ -1,7 +1,7 @@
 /* llvs_versions(store, ancestors_of, hiding), llvs_heads(store), llvs_history(store, id, ancestors_of, hiding): versions, newest first. */
 #include "extension.h"
 
-/* The columns that all begin with, then those of a history. */
+/* The columns that all these functions have, then those of llvs_history. */
 enum { VERSION, TIME, PREDECESSOR, SECOND_PREDECESSOR, BRANCH, SIZE, METADATA, CHANGE, DATA };
 
 #define VERSION_COLUMNS                                                                                                                    \
@@ -55,13 +55,13 @@ const table_kind history_kind = {
 
 typedef struct versions_cursor {
     cursor cursor;
-    /* A list that is all there is, or pages of a walk. */
+    /* A whole list, or one page of a walk. */
     llvs_version_list *page;
     llvs_history_cursor *walk;
     size_t row;
-    /* Of a walk, which a small page begins. */
+    /* The size of the walk's next page. The first page is small. */
     size_t page_size;
-    /* Those of an IN, and how many of them were looked for. */
+    /* The ids of an IN, and the number of ids searched so far. */
     texts list;
     size_t looked_for;
 } versions_cursor;
@@ -101,7 +101,7 @@ static int find(versions_cursor *cursor, llvs_bytes id) {
     return SQLITE_OK;
 }
 
-/* The next of a list; of one there is no next. */
+/* Finds the next version of the list. A single version has no next one. */
 static int find_next(versions_cursor *cursor) {
     int code = SQLITE_OK;
     cursor->cursor.is_at_end = 1;
@@ -133,16 +133,16 @@ static int next(sqlite3_vtab_cursor *base) {
     return next_page(cursor);
 }
 
-/* ---- what is asked ---- */
+/* ---- constraints ---- */
 
 typedef struct asked {
     llvs_bytes version, branch;
     int has_version, has_branch;
-    /* Versions are asked for by the list of the cursor. */
+    /* The constraint on versions is the cursor's list. */
     int has_list;
 } asked;
 
-/* A blob equals no text. Numbers, and lists of branches, are left for SQLite to compare. */
+/* Reads the constraints. A blob equals no text. SQLite itself compares numbers and lists of branches. */
 static int read_asked(const constraint *constraints, int count, texts *list, asked *asked, int *is_for_nothing) {
     int i;
     memset(asked, 0, sizeof *asked);
@@ -218,7 +218,7 @@ static int begin_history(versions_cursor *cursor, const asked *asked) {
         options.value_id.data = sqlite3_value_text(id);
         options.value_id.size = (size_t)sqlite3_value_bytes(id);
         if (!options.value_id.data) return SQLITE_NOMEM;
-        /* Empty is "any" to the library. */
+        /* To the library an empty id means "any". */
         if (options.value_id.size == 0)
             return cursor_fail(&cursor->cursor, SQLITE_ERROR, sqlite3_mprintf("the id of a value cannot be empty"));
     }

@@ -12,7 +12,7 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
     ],
     targets: [
-        // What `@Model` and `@Merge` expand to. Runs in the compiler.
+        // The implementation of `@Model` and `@Merge`. Runs in the compiler.
         .macro(
             name: "LLVSModelMacros",
             dependencies: [
@@ -21,7 +21,7 @@ let package = Package(
             ]),
         .target(name: "LLVSModel", dependencies: [.product(name: "LLVS", package: "llvs"), "LLVSModelMacros"]),
         .executableTarget(name: "Contacts", dependencies: ["LLVSModel"], path: "Examples/Contacts", exclude: ["expected.txt"]),
-        // Depends on no macro by itself: SwiftPM would build the engine a second time, as a part of the compiler's plugin.
+        // Does not depend on the macro itself: SwiftPM would build the engine a second time, as a part of the compiler's plugin.
         .testTarget(name: "LLVSModelTests", dependencies: ["LLVSModel"]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,10 +1,10 @@
 /*
- * Two devices change one card, each another line of it; an arbiter in C takes each line from the side that changed it.
+ * Two devices change different lines of one card. An arbiter in C merges them: it takes each line from the side that changed it.
  *
- *     branch_and_merge      (nothing is written: the store lives in memory)
+ *     branch_and_merge      (writes nothing: the store is in memory)
  *
- * The arbiter looks at all common ancestors. There are two as soon as both devices have merged the same versions to different answers
- * (a criss-cross): one that compares with a single ancestor loses edits then, without a word.
+ * The arbiter compares with all common ancestors. There are two if both devices have merged the same versions to different results (a
+ * criss-cross). An arbiter that compares with only one of them would silently lose edits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "llvs.h"
 
-/* A card is three lines: name, telephone, town. */
+/* A card has three lines: name, telephone, town. */
 enum { LINES = 3, MOST_ANCESTORS = 8 };
 
 typedef struct card {
@@ -20,7 +20,8 @@ typedef struct card {
     llvs_bytes lines[LINES];
 } card;
 
-/* The error is read when the call that may have set it has returned: arguments are evaluated in no order that could be relied upon. */
+/* A pointer to the error: the check reads the error after the call has set it. C does not define the order in which arguments are
+ * evaluated. */
 static void check(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
     fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(*error));
@@ -30,7 +31,7 @@ static void check(llvs_status status, llvs_error **error) {
 
 static int equal(llvs_bytes a, llvs_bytes b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
 
-/* What a version stored, cut into its lines; empty ones when it stored nothing. */
+/* Reads the value that a version stored, and splits it into lines. If the version stored none, the lines are empty. */
 static llvs_status read_card(const llvs_merge *merge, llvs_bytes id, llvs_bytes stored_version, card *card, llvs_error **error) {
     const uint8_t *at, *end;
     size_t i;
@@ -50,7 +51,7 @@ static llvs_status read_card(const llvs_merge *merge, llvs_bytes id, llvs_bytes 
     return LLVS_OK;
 }
 
-/* Whether a line is what one of the ancestors has there: then nobody on that side has changed it. */
+/* Whether a line is that of one of the ancestors. If it is, that side has not changed it. */
 static int is_old(const card *ancestors, size_t count, size_t line, llvs_bytes text) {
     size_t i;
     for (i = 0; i < count; i++) {
@@ -59,7 +60,7 @@ static int is_old(const card *ancestors, size_t count, size_t line, llvs_bytes t
     return 0;
 }
 
-/* The line from the side that changed it; from the newer version, when both or neither did. */
+/* Returns the line of the side that changed it. If both or neither did, the line of the newer version. */
 static llvs_bytes merged_line(const card *newer, const card *older, const card *ancestors, size_t count, size_t line) {
     int keeps_older = is_old(ancestors, count, line, newer->lines[line]) && !is_old(ancestors, count, line, older->lines[line]);
     return keeps_older ? older->lines[line] : newer->lines[line];
@@ -96,7 +97,7 @@ static llvs_status merge_card(const llvs_merge *merge, const llvs_fork *fork, ll
     llvs_buffer_dispose(&newer.data);
     llvs_buffer_dispose(&older.data);
     while (count > 0) llvs_buffer_dispose(&ancestors[--count].data);
-    return status; /* when it is no LLVS_OK, nothing is stored, and the error comes out of the merge */
+    return status; /* if it is not LLVS_OK, the merge stores nothing and returns the error */
 }
 
 /* The arbiter. `payload` counts the conflicts. */
@@ -104,7 +105,7 @@ static llvs_status merge_cards(void *payload, const llvs_merge *merge, llvs_reso
     size_t i;
     for (i = 0; i < merge->fork_count; i++) {
         llvs_status status;
-        if (!merge->forks[i]->conflicting) continue; /* the store brings these over by itself */
+        if (!merge->forks[i]->conflicting) continue; /* the store merges these itself */
         ++*(int *)payload;
         status = merge_card(merge, merge->forks[i], resolution, error);
         if (status != LLVS_OK) return status;
@@ -116,14 +117,14 @@ static llvs_version_id save(llvs_store *store, llvs_bytes predecessor, const cha
     llvs_change change = LLVS_CHANGE_INIT;
     llvs_version_id version;
     llvs_error *error;
-    change.kind = LLVS_CHANGE_UPDATE; /* sets the value, there or not */
+    change.kind = LLVS_CHANGE_UPDATE; /* sets the value, also if it is new */
     change.id = llvs_str("card");
     change.data = llvs_str(text);
     check(llvs_store_make_version(store, predecessor, &change, 1, sizeof change, NULL, &version, NULL, &error), &error);
     return version;
 }
 
-/* Each device names itself in what it merges, so that two merges of the same versions are two versions. */
+/* Each device writes its name into its merges. Two merges of the same versions are therefore two versions. */
 static llvs_version_id merge(llvs_store *store, llvs_version_id a, llvs_version_id b, llvs_arbiter *arbiter, const char *device) {
     llvs_merge_options options = LLVS_MERGE_OPTIONS_INIT;
     llvs_metadata_entry metadata;
@@ -171,7 +172,7 @@ int main(void) {
     on_laptop = merge(store, laptop, phone, arbiter, "\"laptop\"");
     is_right = holds(store, on_laptop, "Anna\n2\nUlm");
 
-    /* Criss-cross: the phone has merged the two as well, and each goes on before it hears of the other's merge. */
+    /* Criss-cross: the phone has merged the two versions as well, and each device saves before it receives the other's merge. */
     on_phone = merge(store, phone, laptop, arbiter, "\"phone\"");
     on_laptop = save(store, llvs_id(&on_laptop), "Anna\n2\nBonn");
     on_phone = save(store, llvs_id(&on_phone), "Anna\n3\nUlm");

@@ -1,4 +1,4 @@
-// Two devices in C++: each saves for itself; they exchange through a place of the program's own, and join what conflicts.
+// Two devices in C++. Each saves by itself; they exchange through the program's own transport, and an arbiter joins conflicting texts.
 #include <llvs.hpp>
 
 #include <iostream>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-/// A shelf on which devices leave files for each other. Yours may be a server, or a radio.
+/// A shelf on which devices leave files for each other. Yours may be a server or a radio link.
 class Shelf : public llvs::Transport {
 public:
     void list(llvs::Reply &reply) override {
@@ -16,7 +16,7 @@ public:
     void fetch_changes(const std::vector<std::string_view> &names, llvs::Reply &reply) override { fetch(changes_, names, reply); }
     void send(const std::vector<llvs::VersionFiles> &files, llvs::Reply &) override {
         for (const llvs::VersionFiles &file : files) {
-            changes_[std::string(file.name)] = file.changes; // before the version that names them
+            changes_[std::string(file.name)] = file.changes; // before the version, which refers to them
             versions_[std::string(file.name)] = file.version;
         }
     }
@@ -30,8 +30,8 @@ private:
     Files versions_, changes_;
 };
 
-/// Keeps the text of both sides, the older side's first. It compares with no ancestor: an arbiter that does must look at all of
-/// `fork.ancestors`, since versions that were merged across each other have several (llvs.h at llvs_arbiter, branch_and_merge.c).
+/// Keeps the texts of both sides, the older side's first. It does not compare with an ancestor. An arbiter that does must look at all of
+/// `fork.ancestors`: there are several if versions were merged with one another both ways (llvs.h at llvs_arbiter, branch_and_merge.c).
 static std::optional<std::vector<llvs::Change>> join(const llvs::Merge &merge) {
     std::vector<llvs::Change> changes;
     for (std::size_t i = 0; i < merge.size(); i++) {
@@ -56,7 +56,7 @@ int main() {
 
     phone.save({llvs::Change::update("note", "milk\n")});
     laptop.save({llvs::Change::update("note", "bread\n")});
-    llvs::CancelToken token; // for a button, on another thread
+    llvs::CancelToken token; // for example for a button, on another thread
     for (llvs::Coordinator *device : {&phone, &laptop, &phone}) {
         llvs::ExchangeResult result = device->exchange(llvs::Control(token));
         for (const llvs::ExchangeResult::Problem &problem : result.problems) std::cerr << problem.name << ": " << problem.message << "\n";

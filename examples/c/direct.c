@@ -1,10 +1,10 @@
 /*
- * Two processes keep their stores in step over a socket, without a server between them.
+ * Two processes keep their stores in sync over a socket, without a server.
  *
  *     direct
  *
- * Here the socket is a pair, and the pairing is drawn before the second process begins. Between two machines it is a connection of TCP,
- * and people carry the pairing over in secret once.
+ * Here the socket is a socket pair, and the pairing is made before the second process starts. Between two machines it would be a TCP
+ * connection, and the users would copy the pairing once, in secret.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -45,7 +45,7 @@ static llvs_peer_phase phase_of(llvs_peer *peer) {
     return phase;
 }
 
-/* Carries bytes both ways until the connection is as far as `wanted`. */
+/* Transfers bytes both ways until the link has reached the phase `wanted`. */
 static void carry(llvs_peer *peer, int connection, llvs_peer_phase wanted) {
     char out[65536], in[65536];
     size_t waiting = 0, gone = 0;
@@ -102,7 +102,7 @@ static void device(const char *name, const char *id, const char *text, llvs_byte
     status = llvs_peer_open(store, &options, &peer, &error);
     check(status, error);
     carry(peer, connection, LLVS_PEER_IN_STEP);
-    status = llvs_peer_close(peer, &error); /* goodbye: after it both sides end */
+    status = llvs_peer_close(peer, &error); /* says goodbye: then both sides end the session */
     check(status, error);
     carry(peer, connection, LLVS_PEER_ENDED);
     llvs_peer_free(peer);

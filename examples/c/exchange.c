@@ -1,7 +1,7 @@
 /*
  * Two devices, each with a store of its own, share notes through a folder.
  *
- *     exchange [directory]      (made below the system's temporary directory when not given)
+ *     exchange [directory]      (default: a new one in the system's temporary directory)
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -19,7 +19,7 @@ static void check(llvs_status status, llvs_error *error) {
     exit(1);
 }
 
-/* A coordinator keeps the current version, so that saving and reading need none. */
+/* Opens a device's coordinator. It holds the current version, so that saves and reads need not name one. */
 static llvs_coordinator *device(const char *directory, const char *name) {
     llvs_coordinator *coordinator;
     llvs_error *error;
@@ -48,7 +48,7 @@ static void save(llvs_coordinator *device, const char *id, const char *text) {
 static llvs_status report(void *payload, const llvs_progress *progress, llvs_error **error) {
     (void)error;
     ++*(int *)payload;
-    (void)progress; /* stage, completed, total; LLVS_ERROR_CANCELLED would stop */
+    (void)progress; /* has stage, completed and total; returning LLVS_ERROR_CANCELLED would cancel */
     return LLVS_OK;
 }
 
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
     sync_device(phone, "phone");
     sync_device(laptop, "laptop");
 
-    /* Both work while apart. */
+    /* Both devices save while they are offline. */
     save(phone, "note/1", "buy oat milk");
     save(laptop, "note/2", "call Ann");
 

@@ -1,10 +1,10 @@
 /*
- * Two processes keep their stores in step over TCP; the library carries the bytes.
+ * Two processes keep their stores in sync over TCP. The library transfers the bytes.
  *
  *     listener
  *
- * The first one listens and prints where; it gives the second an invitation, by which that gets the pairing. Between two machines people
- * carry address and invitation over, or the address comes of llvs_nearby_observe.
+ * The first process listens. It passes the address and an invitation to the second, which obtains the pairing with the invitation. Between
+ * two machines the users copy address and invitation, or llvs_nearby_observe finds the address.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -50,7 +50,7 @@ static void tell(const char *name, llvs_store *store) {
     fflush(stdout);
 }
 
-/* The device that has no pairing yet: it connects by the invitation. */
+/* The device without a pairing. It connects with the invitation. */
 static void phone(const char *address, const char *code) {
     llvs_store *store = store_with("note/1", "buy milk");
     llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
@@ -65,7 +65,7 @@ static void phone(const char *address, const char *code) {
     status = llvs_peer_wait(peer, 10, &in_step, &error);
     check(status, error);
     tell("phone", store);
-    llvs_peer_free(peer); /* `pairing` of its state would be kept for the next time */
+    llvs_peer_free(peer); /* an app would keep `pairing` of its state for the next connection */
     llvs_store_free(store);
 }
 
@@ -82,7 +82,7 @@ int main(void) {
     pid_t child;
 
     if (pipe(ends) < 0) { perror("pipe"); return 1; }
-    child = fork(); /* before the library has threads */
+    child = fork(); /* before the library starts threads */
     if (child < 0) { perror("fork"); return 1; }
     if (child == 0) {
         ssize_t size = read(ends[0], message, sizeof message - 1);

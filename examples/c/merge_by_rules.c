@@ -1,8 +1,9 @@
 /*
- * Two devices edit one contact and one drawing; rules merge the contact inside, and a function in C the drawing, which is no JSON. What had
- * to be decided is listed for a person, who decides otherwise; and a save is taken back without losing what came since.
+ * Two devices edit a contact and a drawing. Rules merge the contact member by member; a function in C merges the drawing, which is not
+ * JSON. The program lists the decisions of the merge as a user would see them, and chooses the older side of each. Then it undoes a save
+ * without losing later changes.
  *
- *     merge_by_rules      (nothing is written: the store lives in memory)
+ *     merge_by_rules      (writes nothing: the store is in memory)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 
 static const char rules[] = "{\"merge\":1,\"ids\":{\"contact/\":{\"/visits\":\"counter\",\"/tags\":\"set\",\"/bio\":\"text\"}}}";
 
-/* The error is read when the call that may have set it has returned: arguments are evaluated in no order that could be relied upon. */
+/* A pointer to the error: the check reads the error after the call has set it. C does not define the order in which arguments are
+ * evaluated. */
 static void check(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
     fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(*error));
@@ -20,18 +22,18 @@ static void check(llvs_status status, llvs_error **error) {
     exit(1);
 }
 
-/* A drawing is a string of strokes, a letter each; both sides only ever add some. Keeps the strokes of both. */
+/* A drawing is a string of strokes, a letter each; both sides only add strokes. Keeps the strokes of both. */
 static llvs_status merge_drawing(void *payload, const llvs_value_question *question, llvs_resolution *resolution, llvs_error **error) {
     const size_t base = question->base.size, newer = question->newer.size, older = question->older.size;
     llvs_change change = LLVS_CHANGE_INIT;
     char *merged;
     llvs_status status;
     (void)payload;
-    /* Of a drawing that one side removed, and of other values, the rules decide: here the newer. */
+    /* The rules decide about other values, and about a drawing that one side removed: the newer side wins. */
     if (question->path.size != 2 || !question->older.data || newer < base || older < base) return LLVS_PASS;
     merged = malloc(newer + older - base + 1);
     if (!merged) return LLVS_ERROR_OUT_OF_MEMORY;
-    /* The same on all devices: what the base had, then the older side's strokes, then the newer's. */
+    /* The same on all devices: the strokes of the base, then those that the older side added, then those of the newer. */
     memcpy(merged, question->older.data, older);
     if (newer > base) memcpy(merged + older, question->newer.data + base, newer - base);
     change.kind = LLVS_CHANGE_UPDATE;
@@ -71,7 +73,7 @@ static void show(llvs_store *store, const char *what, llvs_bytes at) {
     }
 }
 
-/* Shows a person what the merge decided, and chooses the older side of all of it. */
+/* Prints the decisions of the merge, and chooses the older side of each. */
 static llvs_version_id decide(llvs_store *store, llvs_bytes merged) {
     llvs_conflict_list *conflicts;
     llvs_version_id at;

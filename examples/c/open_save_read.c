@@ -1,7 +1,7 @@
 /*
  * Opens a store, saves twice, and reads every version.
  *
- *     open_save_read [directory]      (made below the system's temporary directory when not given)
+ *     open_save_read [directory]      (default: a new one in the system's temporary directory)
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -11,7 +11,7 @@
 
 #include "llvs.h"
 
-/* Prints what went wrong and ends the program. */
+/* Prints the error and ends the program. */
 static void check(llvs_status status, llvs_error *error) {
     if (status == LLVS_OK) return;
     fprintf(stderr, "%s: %s\n", llvs_status_name(status), llvs_error_message(error));
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
     status = llvs_store_open(llvs_str(path), NULL, &store, &error);
     check(status, error);
 
-    /* The first version: two notes. No predecessor makes it a root. */
+    /* The first version: two notes. A version without a predecessor is a root. */
     changes[0].kind = LLVS_CHANGE_INSERT;
     changes[0].id = llvs_str("note/1");
     changes[0].data = llvs_str("buy milk");
@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
     status = llvs_store_make_version(store, LLVS_NONE, changes, 2, sizeof changes[0], NULL, &first, NULL, &error);
     check(status, error);
 
-    /* The second, based on the first: one note changed, one removed. */
+    /* The second version, based on the first: one note changed, one removed. */
     changes[0].kind = LLVS_CHANGE_UPDATE;
     changes[0].data = llvs_str("buy oat milk");
     changes[1].kind = LLVS_CHANGE_REMOVE;
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     status = llvs_store_make_version(store, llvs_id(&first), changes, 2, sizeof changes[0], NULL, &second, NULL, &error);
     check(status, error);
 
-    /* Both states are there, for good. */
+    /* Both states remain readable. */
     printf("At the first version:\n");
     print_value(store, "note/1", &first);
     print_value(store, "note/2", &first);

@@ -1,10 +1,10 @@
 /*
- * A store whose records rest in one plain file that this program manages itself: a storage of the host.
+ * A storage of the host: this program keeps the records of a store in one file of its own.
  *
- *     storage [directory]      (made below the system's temporary directory when not given)
+ *     storage [directory]      (default: a new one in the system's temporary directory)
  *
- * The file is a row of frames, 8 bytes of length (little-endian) and then the record. The place of a record is the
- * offset of its frame. A batch is written by one append; a frame cut short at the end is not there.
+ * The file is a sequence of frames: a length in 8 bytes (little-endian), and then the record. The place of a record is the offset of its
+ * frame. Each call of append writes a batch. A scan ignores an incomplete frame at the end.
  */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
@@ -28,7 +28,7 @@ static void check(llvs_status status, llvs_error *error) {
 
 typedef struct record_file { int descriptor; uint64_t end; } record_file;
 
-/* An error that comes out of the call on the store unchanged, with errno as its user code. */
+/* Makes an error with errno as its user code. The call on the store returns it unchanged. */
 static llvs_status failed(const char *what, llvs_error **error) {
     char message[256];
     snprintf(message, sizeof message, "%s failed: %s", what, strerror(errno));
@@ -91,7 +91,7 @@ static llvs_status scan(void *payload, uint64_t *mark, llvs_reply *reply, llvs_e
         llvs_status status;
         if (!read_all(file->descriptor, header, 8, *mark)) return failed("Reading a frame", error);
         length = frame_length(header);
-        if (length > (uint64_t)size - *mark - 8) break; /* cut short: not there yet */
+        if (length > (uint64_t)size - *mark - 8) break; /* incomplete: still being written */
         wanted = length < sizeof prefix ? (size_t)length : sizeof prefix;
         if (!read_all(file->descriptor, prefix, wanted, *mark + 8)) return failed("Reading a record", error);
         status = llvs_reply_record(reply, *mark, length, llvs_bytes_make(prefix, wanted), error);
@@ -115,7 +115,7 @@ static llvs_status sync_file(void *payload, llvs_error **error) {
     return fsync(((record_file *)payload)->descriptor) == 0 ? LLVS_OK : failed("Syncing", error);
 }
 
-/* Runs once, when the library has let go of the storage. */
+/* Called once, when the library no longer uses the storage. */
 static void release(void *payload) {
     close(((record_file *)payload)->descriptor);
     free(payload);
@@ -141,7 +141,7 @@ static llvs_store *open_store(const char *path) {
     options.storage = LLVS_STORAGE_HOST;
     options.host_storage = storage;
     status = llvs_store_open(LLVS_NONE, &options, &store, &error);
-    llvs_storage_free(storage); /* the store keeps it */
+    llvs_storage_free(storage); /* the store retains it */
     check(status, error);
     return store;
 }

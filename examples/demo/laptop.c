@@ -1,10 +1,10 @@
 /*
- * The Message, the laptop's side, in C. (phone.py is the phone's; scripts/demo runs both in turn.)
+ * The Message, the laptop's side, in C. (phone.py is the phone's side; scripts/demo runs both in turn.)
  *
  *     demo_laptop <folder> sync | edit-1 | edit-2 | edit-3 | show
  *
- * <folder>/laptop is the laptop's own store, <folder>/shared what both devices can reach.
- * Each command is a process of its own: all that lasts is in the store.
+ * <folder>/laptop is the laptop's own store, <folder>/shared the folder that both devices share. Each command is a process of its own: the
+ * store holds everything that lasts.
  */
 #include <llvs.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { PATH_SIZE = 4096, LANES = 16, VERSIONS = 1000 };
 
-/* Every call that can fail goes through this: a demo has nothing better to do than to say why and stop. */
+/* Checks the result of a call that can fail. On an error the demo prints it and ends. */
 static void must(llvs_status status, llvs_error **error) {
     if (status == LLVS_OK) return;
     fprintf(stderr, "laptop: %s (%s)\n", llvs_error_message(*error), llvs_status_name(status));
@@ -26,7 +26,7 @@ static void print_short(llvs_bytes id) { printf("%.8s", (const char *)id.data); 
 
 static int equal(llvs_bytes a, llvs_bytes b) { return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0); }
 
-/* A metadata entry that holds a JSON string, without its quotes. (The demo's hold nothing that is escaped.) */
+/* The text of a metadata entry that holds a JSON string, without its quotes. (The demo's strings contain no escapes.) */
 static llvs_bytes text_of(const llvs_version_info *version, const char *key) {
     size_t i;
     for (i = 0; i < version->metadata_count; i++) {
@@ -72,7 +72,7 @@ static llvs_store *store_of(llvs_coordinator *laptop) {
     return store;
 }
 
-/* A whole round: exchanges, merges what came, and exchanges again when that changed something. */
+/* Prints the problems of an exchange. */
 static void tell_problems(const llvs_exchange_result *done) {
     size_t i;
     for (i = 0; done && i < done->problem_count; i++) {
@@ -144,7 +144,7 @@ static const char *kind_of(llvs_fork_kind kind) {
     }
 }
 
-/* One side of a conflict: who wrote it, when and what. */
+/* Prints one side of a conflict: who wrote it, when and what. */
 static void print_side(llvs_store *store, llvs_bytes id, llvs_bytes stored_version) {
     llvs_version_list *version;
     llvs_buffer data;
@@ -183,7 +183,7 @@ static int is_ours(llvs_store *store, llvs_bytes id) {
     return ours;
 }
 
-/* An arbiter of our own: it tells what the conflicts are and how the fallback, most recent change, decides them. */
+/* An arbiter that prints the conflicts, and how its fallback, most recent change, decides them. */
 static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_store *store = merge->store;
     size_t i;
@@ -202,7 +202,7 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
         if (fork->first.size == 0 || fork->second.size == 0) {
             printf("the change wins: an update beats a removal\n");
         } else {
-            /* Ties cannot happen here: the devices' saves are at least a millisecond apart. */
+            /* Ties cannot occur: the devices' saves are at least a millisecond apart. */
             int first_is_later = time_of(store, fork->first) > time_of(store, fork->second);
             printf("the %s's wins: it is the later change\n",
                    is_ours(store, first_is_later ? fork->first : fork->second) ? "laptop" : "phone");
@@ -211,7 +211,7 @@ static llvs_status explain(void *payload, const llvs_merge *merge, llvs_resoluti
     return LLVS_PASS;
 }
 
-/* The laptop's store, with the folder, the arbiter, and what every version of it says of itself. */
+/* Opens the laptop's coordinator, with the shared folder, the arbiter, and the metadata that every version gets. */
 static llvs_coordinator *open_laptop(const char *path, const char *shared) {
     llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
     llvs_metadata_entry device;
@@ -250,7 +250,7 @@ static void remove_lane(llvs_bytes *lanes, int *count, int index) {
     *count -= 1;
 }
 
-/* The version graph, newest first. A lane waits for the version that it names. */
+/* Prints the version graph, newest first. Each lane leads down to the version that it names. */
 static void print_graph(const llvs_version_info **versions, int count) {
     llvs_bytes lanes[LANES];
     int lane_count = 0, i, j;
@@ -287,7 +287,7 @@ static void print_message(llvs_store *store, llvs_bytes at) {
     size_t i;
     range.prefix = llvs_str("message/");
     must(llvs_store_enumerate(store, at, &range, &values, &error), &error);
-    for (i = 0; values && i < values->count; i++) { /* no list where there are no values, as at the empty root */
+    for (i = 0; values && i < values->count; i++) { /* NULL if there are no values, as at the empty root */
         const llvs_value_info *value = values->items[i];
         printf("    %-8s %s\n", (const char *)value->id.data + strlen("message/"), (const char *)value->data.data);
     }

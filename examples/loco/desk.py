@@ -53,7 +53,7 @@ class DeskHandler(Answering):
 
     def _do(self, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:
         if what == "enter":
-            # An address admits one frame, once, as it admits one window.
+            # An address admits one frame, and only once.
             return {"addresses": [device.guard.new_address() for device in self.server.devices]}
         if what != "plug":
             raise KeyError(what)

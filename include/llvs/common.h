@@ -1,6 +1,14 @@
 /*
  * llvs/common.h - what all calls have in common: conventions, status codes, bytes, errors, the log, progress.
  *
+ * Calls return a status, and their last parameter receives an error with a message:
+ *
+ *     llvs_error *error;
+ *     if (llvs_store_close(store, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s: %s\n", llvs_status_name(llvs_error_code(error)), llvs_error_message(error));
+ *         llvs_error_free(error);
+ *     }
+ *
  * CONVENTIONS
  *
  * Status. Every call that can fail returns llvs_status: LLVS_OK (0), or a negative code whose number never changes. Its last parameter is
@@ -23,7 +31,7 @@
  *                                reserve is whole again. In two cases the process still ends: if several threads together exhaust the
  *                                reserve before they notice (likely only if an address space is limited and full, since the allocator may
  *                                then take a page for each small object), and if a stack has to grow and there is no memory for it.
- *   LLVS_ERROR_INTERNAL          a mistake of the library; please report it
+ *   LLVS_ERROR_INTERNAL          an error in the library; please report it
  * "Storage errors", in the comment of a call, are:
  *   LLVS_ERROR_IO, LLVS_ERROR_PERMISSION, LLVS_ERROR_NO_SPACE, LLVS_ERROR_DAMAGED, LLVS_ERROR_BUSY, LLVS_ERROR_READ_ONLY,
  *   LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_UNKNOWN_OUTCOME; and LLVS_ERROR_USER from a storage of the host.
@@ -38,7 +46,7 @@
  * need.
  *
  * Bytes. In: llvs_bytes, borrowed for the call; NULL with size 0 is empty. Text is UTF-8 with a length (value ids may contain NUL);
- * llvs_str("...") takes a C string. Out: llvs_buffer, owned. All bytes that the library hands out, in structs and lists as well, are
+ * llvs_str("...") takes a C string. Out: llvs_buffer, owned. All bytes that the library returns, in structs and lists as well, are
  * followed by one NUL that is not counted. If an argument is optional, LLVS_NONE (empty) means "not given".
  *
  * Flags are llvs_bool, 0 or 1, in structs, parameters and results; anything else is LLVS_ERROR_INVALID_ARGUMENT. Constants are enums. A
@@ -48,8 +56,8 @@
  * earlier headers stay valid. Each has an `_INIT` macro, and llvs_struct_init does the same for all of them: every other field is zero, and
  * zero always means the default. An array of input structs is passed with the size of one. Lists, reports and results are structs, too. The
  * library makes them, the caller reads their fields, and a `_free` releases them with all that they point to. Since these structs may grow,
- * they hold arrays of pointers to structs, `list->items[i]->id`, with a NULL after the last. The structs of one array lie one behind the
- * other, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no
+ * they hold arrays of pointers to structs, `list->items[i]->id`, with a NULL after the last. The structs of one array are
+ * contiguous, `items[0]->struct_size` bytes apart. llvs_bytes, llvs_buffer, llvs_version_id and llvs_metadata_entry never grow. There is no
  * hidden padding; `reserved` must be zero.
  *
  * Callbacks. A callback is registered as `fn, payload, payload_free`. payload_free (may be NULL) runs exactly once, on the thread that
@@ -250,14 +258,14 @@ enum llvs_status_value {
 
     /** The arbiter left a conflicting fork without a change. */
     LLVS_ERROR_UNRESOLVED_CONFLICT = -50,
-    /** The versions share no ancestor, and LLVS_RELATION_RELATED was asked for. */
+    /** The versions share no ancestor, and LLVS_RELATION_RELATED requires one. */
     LLVS_ERROR_NO_COMMON_ANCESTOR = -51,
     /** The current version is not the one that a save expected; nothing was stored. */
     LLVS_ERROR_MOVED = -52,
 
     /* Exchanges and snapshots; most appear as problems in a result, not as errors of a call. */
 
-    /** The other side cannot be reached or does not answer as it should. */
+    /** The other side cannot be reached, or its response is invalid. */
     LLVS_ERROR_TRANSPORT = -60,
     LLVS_ERROR_MISSING_CHANGES = -61,
     LLVS_ERROR_MISSING_PREDECESSOR = -62,
@@ -496,7 +504,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_log_observe(llvs_log_level level, llvs_lo
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 
 /**
- * Called when something may have changed. Since 0.1.
+ * Called after something may have changed. Since 0.1.
  *   thread     one of the library's threads, one call at a time per registration
  *   re-entry   may call the library, also to free its own observer
  *   result     none
@@ -513,7 +521,7 @@ LLVS_API llvs_bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cance
 /** Releases the token; running calls that use it keep what they need. Since 0.1. */
 LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 
-/** What long work is doing. Since 0.1. */
+/** The stage of long work. Since 0.1. */
 typedef uint32_t llvs_stage;
 enum llvs_stage_value {
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
@@ -521,7 +529,7 @@ enum llvs_stage_value {
     /** At a place in the packed layout: its keys are read or written; packs are merged; packs that others replace are deleted. */
     LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10
 };
-/** How far long work has come. Since 0.1. */
+/** The progress of long work. Since 0.1. */
 typedef struct llvs_progress {
     uint32_t struct_size;
     llvs_stage stage;
@@ -546,7 +554,7 @@ typedef struct llvs_control {
     uint32_t reserved;
     /** May be NULL. */
     llvs_progress_fn progress;
-    /** Handed to `progress`. */
+    /** Passed to `progress`. */
     void *payload;
     /** May be NULL. */
     llvs_cancel_token *token;

@@ -1,7 +1,28 @@
 /*
  * llvs/coordinator.h - the coordinator: a store, its current version, exchanges and merging in one handle; and the syncer.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * A program opens one coordinator, attaches the places that its devices share, saves, and syncs:
+ *
+ *     llvs_coordinator *notes;
+ *     llvs_error *error;
+ *     if (llvs_coordinator_open(llvs_str("notes.llvs"), NULL, &notes, &error) != LLVS_OK ||
+ *         llvs_coordinator_attach(notes, llvs_str("file:///home/ann/shared"), NULL, &error) != LLVS_OK ||
+ *         llvs_coordinator_put(notes, llvs_str("note/1"), llvs_str("hello"), NULL, &error) != LLVS_OK ||
+ *         llvs_coordinator_sync(notes, NULL, NULL, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s\n", llvs_error_message(error));
+ *         llvs_error_free(error);
+ *     }
+ *     llvs_coordinator_free(notes);
+ *
+ * CAVEATS
+ *
+ *  - A sync may move the current version: read values again after it. llvs_coordinator_observe reports each move.
+ *  - If a save depends on values that were read before, pass their version as `expected`: else the save replaces changes that were made in
+ *    between.
+ *  - If a sync fails, a part of it may be done: the store is intact, and the next sync continues.
+ *  - Two processes that use one store need a coordinator each, with different names.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_COORDINATOR_H
 #define LLVS_COORDINATOR_H
@@ -53,9 +74,9 @@ typedef struct llvs_coordinator_options {
     const llvs_store_options *store;
     /**
      * The name under which the current version and the exchanges' states are stored beside the store's caches: 1 to 40 of [a-z0-9._-];
-     * empty: "main". Two processes that use one store need a name each. A name that is already open on the store is LLVS_ERROR_BUSY, also
-     * if another process holds it, or a child made by _Fork or clone (a child made by fork does not hold it). With a storage of the host
-     * this is detected only within one handle of the store: the host must keep two handles on one storage, and two processes, apart.
+     * empty: "main". Two processes that use one store need different names. A name that is already open on the store is LLVS_ERROR_BUSY,
+     * also if another process holds it, or a child made by _Fork or clone (a child made by fork does not hold it). With a storage of the
+     * host this is detected only within one handle of the store: the host must keep two handles on one storage, and two processes, apart.
      */
     llvs_bytes name;
     /** Decides conflicts; kept alive; NULL: the rules of the store, or most recent change if it has none (llvs_arbiter_rules). */
@@ -75,8 +96,9 @@ typedef struct llvs_coordinator_options {
  * Opens a coordinator, and its store; llvs_coordinator_attach adds exchanges.
  * @param path     of the store, as for llvs_store_open
  * @param options  may be NULL
- * Errors: those of llvs_store_open, LLVS_ERROR_INVALID_METADATA.
- * Since 0.1.
+ * Errors: LLVS_ERROR_NOT_FOUND, LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_INVALID_UTF8,
+ * LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_BUSY (a coordinator of that name is open), storage errors;
+ * LLVS_ERROR_CANCELLED and LLVS_ERROR_USER (from the progress callback of the store's options). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_open(llvs_bytes path, LLVS_BORROWED const llvs_coordinator_options *options,
     LLVS_OWNED llvs_coordinator **coordinator, LLVS_OWNED llvs_error **error);
@@ -140,7 +162,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_remove(LLVS_BORROWED llvs_coo
  *                 may be NULL
  * @param version  receives a list of the one version, NULL if nothing was stored; may be NULL
  * @param move     how the current version moved: to the new version, or to a merge of it; may be NULL
- * Errors: as llvs_store_make_version; LLVS_ERROR_MOVED. Since 0.1.
+ * Errors: LLVS_ERROR_MOVED, LLVS_ERROR_DUPLICATE_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID,
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_VERSION_MISMATCH,
+ * LLVS_ERROR_UNPORTABLE_ID (`no_other_readers` of llvs_exchange_options), storage errors; LLVS_ERROR_USER and other errors of a value's
+ * `read`. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_change *changes, size_t change_count, size_t change_size, LLVS_BORROWED const llvs_version_options *options,
@@ -148,7 +173,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_save(LLVS_BORROWED llvs_coord
     LLVS_OWNED llvs_error **error);
 /**
  * Returns the value that prevails at the current version. For everything else, read from the store (llvs_coordinator_store), at the current
- * version or any other. Parameters and errors: as llvs_store_value. Since 0.1.
+ * version or any other.
+ * @param id              the value id
+ * @param data            receives the bytes; its data is NULL if there is no such value. Release with llvs_buffer_dispose
+ * @param stored_version  receives the version that stored them (size 0 if there is no such value); may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
     LLVS_OWNED llvs_buffer *data, LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
@@ -165,7 +194,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_value(LLVS_BORROWED llvs_coor
  * @param rules   a whole value of the kind that is stored under "__llvs_schema"
  * @param move    how the current version moved; may be NULL
  * @param schema  the rules that are valid now, the contradictions, and the new version; may be NULL
- * Errors: as llvs_store_schema (for the given rules) and llvs_store_make_version; nothing is stored or remembered then. Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (the given rules are invalid: llvs_error_path is the JSON pointer to the mistake),
+ * LLVS_ERROR_UNSUPPORTED (the given rules have an unknown version), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_METADATA, storage errors. Nothing is stored or remembered then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes rules,
     LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_schema **schema, LLVS_OWNED llvs_error **error);
@@ -186,16 +217,22 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * @param options    version, parent, metadata and control; may be NULL
  * @param move       how the current version moved; may be NULL
  * @param result     the values that were undone and those that were not; NULL if there is nothing to undo; may be NULL
- * Errors: LLVS_ERROR_INVALID_ARGUMENT (the coordinator has no device, and no version is given), LLVS_ERROR_UNKNOWN_VERSION,
- * LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (the coordinator has no device, and no version is given; or the second predecessor of a version that
+ * has none), LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
  * storage errors. Nothing is stored then. Cost: the versions since that save, and what it changed. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_undo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
     LLVS_OWNED llvs_error **error);
 /**
- * Reverts the last undo of this device, if it saved nothing since. `versions` of the result is that undo. Parameters and errors: as
- * llvs_coordinator_undo. Since 0.1.
+ * Reverts the last undo of this device, if it saved nothing since. `versions` of the result is that undo.
+ * @param only_tell  1: nothing is stored; `versions` and `description` of the result say what would be redone
+ * @param options    metadata and control; may be NULL
+ * @param move       how the current version moved; may be NULL
+ * @param result     the values that were changed and those that were not; NULL if there is nothing to redo; may be NULL
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (the coordinator has no device), LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Nothing is stored then. Cost: the versions since that save, and what it changed.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_redo(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bool only_tell,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_revert_result **result,
@@ -205,27 +242,40 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_redo(LLVS_BORROWED llvs_coord
  * @param place    a URL as for llvs_exchange_open, under which the exchange's state is stored; with a `host_transport` a name for its
  *                 state, 1 to 40 of [a-z0-9._-], the same in every process
  * @param options  may be NULL
- * Errors: as llvs_exchange_open; LLVS_ERROR_INVALID_ARGUMENT also for a name that is attached already. Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a URL, a folder that is the store or is in it, or a name that is attached already),
+ * LLVS_ERROR_UNSUPPORTED (scheme), LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a read-only medium),
+ * LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO, LLVS_ERROR_TOO_MANY_FILES, LLVS_ERROR_BUSY (a transport that serves another exchange),
+ * LLVS_ERROR_NOT_FOUND, LLVS_ERROR_TRANSPORT, LLVS_ERROR_KEY_MISSING (an encrypted folder, without keys). Opening sends nothing to a
+ * server: the first exchange shows whether it can be reached, and whether the keys fit. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes place,
     LLVS_BORROWED const llvs_exchange_options *options, LLVS_OWNED llvs_error **error);
 /**
- * Retrieves, then sends, with each attached exchange in turn; exchanges that failed to reach their place last time come last. The current
- * version does not move, except that a retrieve before the first save moves it from the empty root to the most recent head without a
- * branch.
+ * Retrieves, then sends, with each attached exchange in turn. Exchanges that failed to reach their place last time come last. The current
+ * version does not move, with one exception: a retrieve before the first save moves it from the empty root to the most recent head without
+ * a branch.
  *
- * If one of several exchanges fails, the others run nevertheless. The call then ends with the first failure, and the result has the work of
- * all exchanges together and of each (`exchanges`). So there is a result, which the caller releases, also with an error, except with
- * LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and errors in the arguments. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ * If one of several exchanges fails, the others run nevertheless. The call then ends with the first failure. The result has the work of all
+ * exchanges together and of each (`exchanges`). So there is a result, which the caller releases, also with an error, except with
+ * LLVS_ERROR_BUSY, LLVS_ERROR_CLOSED and errors in the arguments.
+ * @param control  progress and cancellation; may be NULL
+ * @param result   may be NULL
+ * Errors: LLVS_ERROR_BUSY (from within a callback of a running exchange), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not
+ * exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED,
+ * LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since
+ * 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Merges heads into the current version, which moves to the result. If it moved, exchange again: other devices that get the result need not
- * make the same merge, and all converge soon (docs/convergence.md).
+ * Merges heads into the current version, which moves to the result. If it moved, exchange again: then other devices get the result, need
+ * not make the same merge, and all converge soon (docs/convergence.md).
  * @param options  selection and metadata; may be NULL
  * @param move     how the current version moved; may be NULL
- * Errors: as llvs_store_merge. Since 0.1.
+ * Errors: LLVS_ERROR_BUSY (from within a callback of a running exchange or merge), LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR, LLVS_ERROR_INVALID_REFERENCE,
+ * LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_UNSUPPORTED (rules of an unknown version), LLVS_ERROR_USER (from the arbiter, or the progress
+ * callback), LLVS_ERROR_CANCELLED, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_merge(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_BORROWED llvs_move *move, LLVS_OWNED llvs_error **error);
@@ -237,9 +287,9 @@ typedef struct llvs_sync_result {
     /** The current version before and after the sync. */
     llvs_bytes from;
     llvs_bytes to;
-    /** What all exchanges did before the merge. */
+    /** The result of all exchanges before the merge. */
     const llvs_exchange_result *before;
-    /** What they did after it; NULL if the merge changed nothing and there was nothing to pass on. */
+    /** The result of the exchanges after it; NULL if the merge changed nothing and there was nothing to send. */
     const llvs_exchange_result *after;
     /** Whether the merge moved the current version. */
     llvs_bool merged;
@@ -248,12 +298,17 @@ typedef struct llvs_sync_result {
 /** Releases the result, with what it points to. Since 0.1. */
 LLVS_API void llvs_sync_result_free(LLVS_OWNED llvs_sync_result *result);
 /**
- * Syncs: exchanges (llvs_coordinator_exchange), merges what arrived (llvs_coordinator_merge), and exchanges again if the merge changed
- * something, so that others get the merge without waiting for the next sync.
+ * Syncs: exchanges (llvs_coordinator_exchange), merges heads (llvs_coordinator_merge), and exchanges again if the merge changed something,
+ * so that other devices get the merge without waiting for the next sync.
  * @param options  selection, metadata, and progress and cancellation of all parts; may be NULL
  * @param result   may be NULL. There is one also with an error, as from llvs_coordinator_exchange: without a connection, versions that are
  *                 in the store are merged nevertheless, and the call ends with the first failure of a part.
- * Errors: as llvs_coordinator_exchange and llvs_coordinator_merge. Since 0.1.
+ * Errors: LLVS_ERROR_BUSY (from within a callback of a running exchange or merge); from an exchange: LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_WRONG_KEY,
+ * LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place); from the merge:
+ * LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR, LLVS_ERROR_INVALID_REFERENCE,
+ * LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_UNSUPPORTED (rules of an unknown version); from both: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER,
+ * storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_sync(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_sync_result **result, LLVS_OWNED llvs_error **error);
@@ -270,8 +325,11 @@ typedef void (*llvs_current_version_fn)(LLVS_BORROWED void *payload, LLVS_BORROW
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe(LLVS_BORROWED llvs_coordinator *coordinator, llvs_current_version_fn fn,
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
 /**
- * Registers a callback for new versions at the places of all exchanges that are attached now; exchanges that cannot report changes are
- * skipped. As llvs_exchange_observe. Since 0.1.
+ * Registers a callback for new versions at the places of all exchanges that are attached now: called soon after one of the places may have
+ * gained some. Several may cause one call; exchange to get them. Exchanges that cannot report changes are skipped.
+ * @param fn, payload, payload_free  see "Callbacks" in common.h
+ * @param observer  ends the registration when freed
+ * Errors: LLVS_ERROR_UNSUPPORTED if none of the exchanges can report changes, LLVS_ERROR_IO. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROWED llvs_coordinator *coordinator, llvs_notify_fn fn,
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
@@ -282,7 +340,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_observe_exchanges(LLVS_BORROW
  * @param control   progress and cancellation; may be NULL
  * @param restored  whether a snapshot was restored; may be NULL
  * @param move      how the current version moved; may be NULL
- * Errors: as llvs_exchange_restore_snapshot (except LLVS_ERROR_SNAPSHOT_MISSING). Since 0.1.
+ * Errors: LLVS_ERROR_SNAPSHOT_DAMAGED, LLVS_ERROR_FOREIGN_SNAPSHOT, LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_TRANSPORT, LLVS_ERROR_BUSY (from
+ * within a callback of a running exchange), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_bootstrap(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_BORROWED llvs_bool *restored, LLVS_BORROWED llvs_move *move,
@@ -527,7 +586,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_syncer_trigger(LLVS_BORROWED llvs_syncer 
 /**
  * Sets the conditions. When the application leaves the background or finds a network, call llvs_syncer_trigger with LLVS_SYNC_TRIGGER_FRONT
  * as well.
- * Errors: as llvs_syncer_trigger. Since 0.1.
+ * Errors: LLVS_ERROR_CLOSED if the coordinator was closed, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_syncer_set_conditions(LLVS_BORROWED llvs_syncer *syncer, llvs_sync_conditions conditions,
     LLVS_OWNED llvs_error **error);
@@ -546,8 +605,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_syncer_run(LLVS_BORROWED llvs_syncer *syn
 LLVS_API LLVS_CHECKED llvs_status llvs_syncer_status(LLVS_BORROWED llvs_syncer *syncer, LLVS_OWNED llvs_sync_status **status,
     LLVS_OWNED llvs_error **error);
 /**
- * Ends the syncer. A running round is cancelled; its completed parts stay. Waits until no event callback runs any more, except from within
- * a callback, as llvs_observer_free does; hold no lock that the callback takes. NULL is a no-op. Since 0.1.
+ * Ends the syncer. A running round is cancelled; its completed parts stay. Waits until no event callback runs any more. If it is called
+ * from within a callback, it does not wait. Hold no lock that the callback takes. NULL is a no-op. Since 0.1.
  */
 LLVS_API void llvs_syncer_free(LLVS_OWNED llvs_syncer *syncer);
 

@@ -1,7 +1,27 @@
 /*
  * llvs/exchange.h - exchanges with places (folders, servers, cloud drives), keys of encrypted places, snapshots, import.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * An exchange receives the versions that other devices published at a place, and sends those of the store:
+ *
+ *     llvs_exchange *exchange;
+ *     llvs_exchange_result *received;
+ *     llvs_error *error;
+ *     if (llvs_exchange_open(store, llvs_str("file:///home/ann/shared"), NULL, &exchange, &error) != LLVS_OK) return 1;
+ *     if (llvs_exchange_retrieve(exchange, NULL, &received, &error) == LLVS_OK) {
+ *         printf("%zu versions, %zu problems\n", received->retrieved_count, received->problem_count);
+ *         llvs_exchange_result_free(received);
+ *         if (llvs_exchange_send(exchange, NULL, NULL, &error) != LLVS_OK) llvs_error_free(error);
+ *     } else llvs_error_free(error);
+ *     llvs_exchange_free(exchange);
+ *
+ * CAVEATS
+ *
+ *  - An exchange never merges: received versions are new heads, until llvs_store_merge_heads or llvs_coordinator_sync merges them.
+ *  - A version that cannot be exchanged is a problem in the result, not an error of the call: check `problems`.
+ *  - Opening an exchange with a server sends nothing. The first call that exchanges shows whether the address and the keys are right.
+ *  - Without keys, nothing is ever sent to an encrypted place; with keys, an unencrypted place is refused.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_EXCHANGE_H
 #define LLVS_EXCHANGE_H
@@ -163,7 +183,7 @@ typedef struct llvs_exchange_options {
     /**
      * Recipients: "age1...", 0 to 250; ASCII. NULL if there are none.
      *
-     * If `passphrase` or `identities` are given, the place is encrypted (docs/encryption.md), they open it, and its layout is packed. The
+     * If `passphrase` or `identities` are given, the place is encrypted (docs/encryption.md), these open it, and its layout is packed. The
      * first llvs_exchange_send with something to send encrypts an empty place, to the passphrase, the identities and these recipients; it
      * waits 10 seconds first. At a place that has keys, the recipients are ignored. With keys, an unencrypted place is refused. Without
      * keys, an encrypted place is refused (LLVS_ERROR_KEY_MISSING): nothing is ever sent unencrypted to a place that has keys. All keys are
@@ -221,10 +241,10 @@ typedef struct llvs_exchange_options {
  *                 "pcloud:///path/to/folder?region=eu": a folder of Google Drive, OneDrive, Box or pCloud, by a `token_file`, `tokens`, a
  *                 `token` or `credentials`, created if it does not exist (docs/cloud-drives.md);
  *                 "cloudkit://container/production/private?store=ID&zone=name": records of CloudKit, by a `token_file` or `tokens`. A query
- *                 of all except "memory:" may say layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files
- *                 for each, which other implementations read). If it does not, a folder is interchange; a server has the layout of its
- *                 contents, or packed if it is empty. UTF-8; %XX is a byte. No user and no password: these are options. Empty with a
- *                 `host_transport`
+ *                 of all except "memory:" may have layout=packed (many versions to a file, docs/sync.md) or layout=interchange (two files
+ *                 for each, which other implementations read). Without it, a folder is interchange; a server has the layout of its
+ *                 contents, or packed if it is empty. UTF-8; %XX is a byte. The URL has no user and no password: these are options. Empty
+ *                 with a `host_transport`
  * @param options  may be NULL
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a URL, or a folder that is the store or is in it), LLVS_ERROR_UNSUPPORTED (scheme),
  * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_PERMISSION, LLVS_ERROR_READ_ONLY (a read-only medium), LLVS_ERROR_NO_SPACE, LLVS_ERROR_IO,
@@ -255,12 +275,12 @@ typedef struct llvs_exchanged {
     uint32_t reserved;
     /** As passed to llvs_coordinator_attach: its URL or name. */
     llvs_bytes place;
-    /** What it did, also if it failed in the end. */
+    /** Its result, also if it failed. */
     const struct llvs_exchange_result *result;
     /** The error that ended it; NULL if there was none. Borrowed from the result. */
     const llvs_error *error;
 } llvs_exchanged;
-/** What an exchange did; immutable, owned. Since 0.1. */
+/** The result of an exchange; immutable, owned. Since 0.1. */
 typedef struct llvs_exchange_result {
     uint32_t struct_size;
     /** Of a coordinator: whether the call moved the current version. */
@@ -297,9 +317,9 @@ LLVS_API void llvs_exchange_result_free(LLVS_OWNED llvs_exchange_result *result)
  * file, or a file without read permission, there is a problem, too (LLVS_ERROR_DAMAGED).
  * @param control  progress and cancellation; may be NULL
  * @param result   may be NULL
- * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage
- * errors.
- * Since 0.1.
+ * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO,
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place),
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -308,7 +328,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retrieve(LLVS_BORROWED llvs_exch
  * other side is a problem in the result, and the next llvs_exchange_send of this exchange writes the two files of that version again. If
  * the files are undamaged, but the version differs from the store's, there is a problem with LLVS_ERROR_VERSION_MISMATCH: both stay
  * unchanged. Versions that are damaged in the store are repaired, as by llvs_exchange_retrieve, even if the damage was not found before.
- * Cost: reads everything that the other side has, and the same in the store. Parameters and errors: as llvs_exchange_retrieve. Since 0.1.
+ * @param control  progress and cancellation; may be NULL
+ * @param result   may be NULL
+ * Errors: LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO,
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place),
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Cost: reads everything that the other side has, and the same in
+ * the store. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -316,13 +341,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_verify(LLVS_BORROWED llvs_exchan
  * Sends the versions that the store has and the other side lacks. It also checks files of versions that both have, and writes them again if
  * one is missing, cut short or not the version that its name says. Each call checks the newest 500 such versions and 500 others in turn,
  * and reads only files that are new or changed since its last check. With a transport of the host it checks versions that entered the store
- * since the exchange was opened, and those that `unusable` returns. llvs_exchange_verify checks all. Parameters and errors: as
- * llvs_exchange_retrieve, and LLVS_ERROR_NO_SPACE. Since 0.1.
+ * since the exchange was opened, and those that `unusable` returns. llvs_exchange_verify checks all.
+ * @param control  progress and cancellation; may be NULL
+ * @param result   may be NULL
+ * Errors: LLVS_ERROR_NO_SPACE, LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied),
+ * LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a
+ * newer library wrote the place), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_send(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 
-/** The kind of a member: what opens the keys of an encrypted place. Since 0.1. */
+/** The kind of a member: what it uses to open the keys of an encrypted place. Since 0.1. */
 typedef uint32_t llvs_member_kind;
 enum llvs_member_kind_value {
     /** The passphrase. */
@@ -353,13 +382,15 @@ typedef struct llvs_member_list {
     const llvs_member *const *members;
     size_t member_count;
 } llvs_member_list;
-/** Since 0.1. */
+/** Releases the list, with all that it points to. Since 0.1. */
 LLVS_API void llvs_member_list_free(LLVS_OWNED llvs_member_list *list);
 
 /**
  * Lists the members of the place of an exchange that was opened with keys.
  * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost),
- * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, and as llvs_exchange_retrieve. Since 0.1.
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_members(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_member_list **members, LLVS_OWNED llvs_error **error);
@@ -368,17 +399,22 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_members(LLVS_BORROWED llvs_excha
  * @param recipient  "age1..."; ASCII
  * @param name       for people; UTF-8, at most 256 bytes; may be empty
  * @param kind       for people; not LLVS_MEMBER_PASSPHRASE, which a place gets when it is made with a passphrase
- * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a recipient, or one that was removed), LLVS_ERROR_TOO_LARGE, and as llvs_exchange_members. Since
- * 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a recipient, or one that was removed), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_UNSUPPORTED (opened
+ * without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED,
+ * LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was
+ * emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_add_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient, llvs_bytes name,
     llvs_member_kind kind, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
 /**
- * Removes a member: it does not get the keys of anything that is written from now on. If it still reaches the place, it can read the
- * existing contents for ever: revoke its access to the place first. Other devices switch to the new keys with their next exchanges, within
- * 10 minutes. A former member cannot be added again: the device makes a new identity.
+ * Removes a member: it does not get the keys of anything that is written from now on. While it still has access to the place, it can read
+ * the existing contents: revoke that access first. Other devices switch to the new keys with their next exchanges, within 10 minutes. A
+ * former member cannot be added again: the device makes a new identity.
  * @param recipient  as llvs_exchange_members returns it
- * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a member, or the last one), and as llvs_exchange_members. Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a member, or the last one), LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING
+ * (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote
+ * the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
@@ -389,8 +425,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs
  * @param passphrase  the new one; 1 to 1,024 bytes of UTF-8, copied into memory that is wiped
  * @param leaked      whether another person knows the old one, with which a copy of its file can still be opened. The member "passphrase"
  *                    gets another identity, and a new epoch begins, as by llvs_exchange_remove_member. A place without that member gets it.
- * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a passphrase; without `leaked`, the exchange was opened without the old one), and as
- * llvs_exchange_members. Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a passphrase; without `leaked`, the exchange was opened without the old one),
+ * LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY,
+ * LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place
+ * does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage
+ * errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes passphrase,
     llvs_bool leaked, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
@@ -401,46 +440,63 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED 
  * each exchange.
  * @param read_anew  1: reads the keys from the place; 0: uses the keys that the exchange read last, without a request
  * @param pairing    owned by the caller, who wipes it
- * Errors: LLVS_ERROR_KEY_MISSING (also if no keys were read yet), and as llvs_exchange_members. Since 0.1.
+ * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (no keys were read yet, the place has none, or they are
+ * lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_pairing(LLVS_BORROWED llvs_exchange *exchange, llvs_bool read_anew,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
  * Joins competing keys, which an exchange reports as a problem LLVS_ERROR_KEYS_FORKED. A new epoch begins, with the members of both sides
  * except those that one side removed. Check llvs_exchange_members first: all of them are trusted. Does nothing if no keys compete.
- * Errors: as llvs_exchange_members. Since 0.1.
+ * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost),
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_join_keys(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_error **error);
 /**
  * Sends the whole contents of the place again, encrypted with the newest keys, and removes the copies with older keys. Use it after a
  * device or a key was lost: the finder of it then cannot read anything any more. (What was read before remains readable.) It sends as many
- * bytes as the place contains. Later exchanges of this device delete the replaced files, packs after a day, large values after one more;
- * other devices continue meanwhile. If it is interrupted, the full listing that exchanges make each day continues it; or call it again.
+ * bytes as the place contains. Later exchanges of this device delete the replaced files: packs after a day, large values after one day
+ * more. Other devices continue meanwhile. If it is interrupted, the full listing that exchanges make each day continues it; or call it
+ * again.
  * @param renew  whether to make new keys first, which only the present members get. Not needed after llvs_exchange_remove_member, nor after
  *               llvs_exchange_change_passphrase with `leaked`
  * @param left   receives how many packs with older keys remain: those that will be deleted, and those that this device cannot read. May be
  *               NULL
- * Errors: as llvs_exchange_members, and llvs_exchange_send. Since 0.1.
+ * Errors: LLVS_ERROR_NO_SPACE, LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are
+ * lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_rekey(LLVS_BORROWED llvs_exchange *exchange, llvs_bool renew,
     LLVS_BORROWED const llvs_control *control, LLVS_BORROWED uint64_t *left, LLVS_OWNED llvs_error **error);
 /**
- * Retires this device as a writer of a place in the packed layout: sends what is left, and announces that it is done. The other devices
- * then merge its packs at once, instead of after 30 days. Nothing is removed from the store. If the device sends again later, it does so as
- * a new writer.
+ * Retires this device as a writer of a place in the packed layout: sends what the place lacks, and announces that this device has finished.
+ * The other devices then merge its packs at once, instead of after 30 days. Nothing is removed from the store. If the device sends again
+ * later, it does so as a new writer.
+ * @param control  progress and cancellation; may be NULL
  * @param result  as llvs_exchange_send returns it; may be NULL
- * Errors: LLVS_ERROR_UNSUPPORTED (a place without packs), and as llvs_exchange_send. Since 0.1.
+ * Errors: LLVS_ERROR_UNSUPPORTED (a place without packs), LLVS_ERROR_NO_SPACE, LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does
+ * not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED,
+ * LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since
+ * 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retire(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Announces to the other devices that the place has moved, after sending what is left. From then on their exchanges with the old place have
- * the problem LLVS_ERROR_PLACE_MOVED, with the address as its path. Nothing else changes, and nothing is removed.
+ * Announces to the other devices that the place has moved, after sending what it lacks. From then on their exchanges with the old place
+ * have the problem LLVS_ERROR_PLACE_MOVED, with the address as its path. Nothing else changes, and nothing is removed.
  * @param address  the new address, for people and programs: UTF-8, 1 to 1,024 bytes, no control characters. No secrets: every device that
  *                 reads the place can read it
  * @param result   as llvs_exchange_send returns it; may be NULL
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (a place without packs), and as llvs_exchange_send. Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (a place without packs), LLVS_ERROR_NO_SPACE, LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_WRONG_KEY,
+ * LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_announce_move(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes address,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
@@ -480,7 +536,7 @@ typedef struct llvs_remote {
     uint64_t bytes;
     /** When that was, in seconds since 1970-01-01 UTC; 0: not yet. */
     double listed;
-    /** All writers whose newest pack is there, in order of their ids. */
+    /** All writers whose newest pack is at the place, in order of their ids. */
     const llvs_remote_writer *const *writers;
     size_t writer_count;
 } llvs_remote;

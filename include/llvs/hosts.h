@@ -1,7 +1,29 @@
 /*
- * llvs/hosts.h - storages and transports that the host writes itself.
+ * llvs/hosts.h - storages and transports that the host implements.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * A host implements a set of callbacks, makes a storage or a transport of them, and opens a store or an exchange with that. There are three
+ * such sets: llvs_storage_callbacks (where the records of a store are), llvs_files_callbacks (a place that holds named files, such as a
+ * service that the library does not support) and llvs_transport_callbacks (a place that holds the files of versions in its own way).
+ *
+ *     llvs_files_callbacks callbacks = LLVS_FILES_CALLBACKS_INIT;
+ *     llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
+ *     llvs_exchange *exchange;
+ *     llvs_error *error;
+ *     callbacks.list = list_files;
+ *     callbacks.read = read_file;
+ *     callbacks.publish = publish_file;
+ *     callbacks.remove = remove_file;
+ *     if (llvs_transport_create_on_files(llvs_str("our service"), &callbacks, service, NULL, &options.host_transport, &error) != LLVS_OK ||
+ *         llvs_exchange_open(store, LLVS_NONE, &options, &exchange, &error) != LLVS_OK) return 1;
+ *     llvs_transport_free(options.host_transport);       // the exchange keeps it alive
+ *
+ * CAVEATS
+ *
+ *  - A callback must not report success before its work is done: a store relies on it.
+ *  - Callbacks may run on any thread, one at a time for each storage or transport.
+ *  - llvs_testing.h has suites that check an implementation.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_HOSTS_H
 #define LLVS_HOSTS_H
@@ -26,8 +48,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_reply_set(LLVS_BORROWED llvs_reply *reply
  * @param read  supplies the next bytes: as for llvs_value_source, but on the thread of the exchange's call, after the callback has
  *              returned. LLVS_ERROR_IO, _PERMISSION and _NOT_FOUND make a problem of this one version; all else ends the exchange, as if a
  *              callback of the transport had failed
- *              @param payload, payload_free  see "Callbacks" in common.h; freed when the file has been read, or is not needed
- *              Errors: LLVS_ERROR_INVALID_ARGUMENT for an index without a question. Since 0.1.
+ * @param payload, payload_free  see "Callbacks" in common.h; freed when the file has been read, or is not needed
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT for an index without a question. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_reply_set_source(LLVS_BORROWED llvs_reply *reply, size_t index, uint64_t size, llvs_read_fn read,
     LLVS_OWNED void *payload, llvs_free_fn payload_free, LLVS_OWNED llvs_error **error);

@@ -1,7 +1,29 @@
 /*
- * llvs/indexes.h - indexes and projections: finding values by what is in them, and SQL.
+ * llvs/indexes.h - indexes and projections: finding values by their contents, and SQL.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * An index finds the values whose contents have a key, at any version:
+ *
+ *     llvs_index_options options = LLVS_INDEX_OPTIONS_INIT;
+ *     llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
+ *     llvs_index *names;
+ *     llvs_index_page *page;
+ *     llvs_error *error;
+ *     options.definition = llvs_str("{\"prefix\": \"contact/\", \"on\": [\"/lastName\"], \"text\": \"fold\"}");
+ *     question.equal = llvs_str("[\"Smith\"]");
+ *     if (llvs_index_open(store, &options, &names, &error) != LLVS_OK) return 1;
+ *     if (llvs_index_find(names, LLVS_NONE, &question, NULL, &page, &error) == LLVS_OK) {
+ *         if (page->count > 0) printf("%s\n", (const char *)page->ids.data);     // the id of the first value found
+ *         llvs_index_page_free(page);
+ *     } else llvs_error_free(error);
+ *     llvs_index_free(names);
+ *
+ * CAVEATS
+ *
+ *  - The first query at a version builds the index from the nearest version that has it, so it takes longer than later ones.
+ *  - A value that is not JSON, or lacks the first part of the key, is not in an index: llvs_index_explain returns the reason.
+ *  - Programs only read the database of a projection. The library writes it, and may rebuild it from the store.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_INDEXES_H
 #define LLVS_INDEXES_H
@@ -15,10 +37,10 @@ LLVS_BEGIN_DECL
  * ------------------------------------------------------------------------------------------------ */
 
 /**
- * An index: finds values by keys that are computed from their contents, in sorted order. It works at any version, in every branch: a query
- * names a version and is answered for that version. The library builds the index at the first query at a version, from the nearest version
- * that has it and the values that differ. It is cached in memory within the store's budget, and on disk, in the store's caches, for one
- * version. An index keeps its store alive. Safe from all threads. Since 0.1.
+ * An index: finds values by keys that are computed from their contents, in sorted order. It works at any version, in every branch: each
+ * query names a version, and finds the values that prevail there. The library builds the index at the first query at a version, from the
+ * nearest version that has it and the values that differ. It is cached in memory within the store's budget, and on disk, in the store's
+ * caches, for one version. An index keeps its store alive. Safe from all threads. Since 0.1.
  *
  * A definition is part of the rules of the store ("__llvs_schema"), under "indexes", or is passed when the index is opened:
  *
@@ -304,7 +326,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_projection_status(LLVS_BORROWED llvs_proj
  * `reason`: "type", "range" (a number that SQLite cannot represent), "size" (a row of more than 450 MB), or, with an empty pointer,
  * "not-json".
  * @param after  the number of the last one of the previous page; 0: from the first
- * Errors: as llvs_projection_status. Since 0.1.
+ * Errors: LLVS_ERROR_CLOSED, LLVS_ERROR_BUSY, LLVS_ERROR_DAMAGED, storage errors. It waits for a running update. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_projection_problems(LLVS_BORROWED llvs_projection *projection, uint64_t after,
     LLVS_OWNED llvs_buffer *json, LLVS_OWNED llvs_error **error);

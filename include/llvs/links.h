@@ -1,7 +1,28 @@
 /*
  * llvs/links.h - direct connections: pairing, peers, listeners, devices nearby.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * One device listens and offers its store; another connects. Both have the same pairing, a secret that llvs_pairing_make makes once:
+ *
+ *     llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
+ *     llvs_listener *listener;
+ *     llvs_peer *peer;
+ *     llvs_error *error;
+ *     // On one device:
+ *     if (llvs_listener_open(llvs_str("0.0.0.0:4711"), &options, &listener, &error) != LLVS_OK ||
+ *         llvs_listener_offer(listener, store, pairing, &error) != LLVS_OK) return 1;
+ *     // On the other:
+ *     options.pairing = pairing;
+ *     if (llvs_peer_connect(store, &options, llvs_str("192.0.2.7:4711"), 10, &peer, &error) != LLVS_OK) return 1;
+ *
+ * From then on each save on one side is sent to the other, until a side frees its peer or the connection is cut.
+ *
+ * CAVEATS
+ *
+ *  - Received versions are new heads: merge them (llvs_coordinator_merge; a syncer does it by itself).
+ *  - A pairing gives access to the store. Pass it to other devices in secret, by an invitation, or by comparing digits.
+ *  - A connection that is cut is not made again: connect again.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_LINKS_H
 #define LLVS_LINKS_H
@@ -37,7 +58,7 @@ typedef uint32_t llvs_peer_phase;
 enum llvs_peer_phase_value {
     /** The other side is not yet identified. */
     LLVS_PEER_CONNECTING = 0,
-    /** The sides find out what each lacks. */
+    /** The sides determine which versions each lacks. */
     LLVS_PEER_NEGOTIATING = 1,
     /** Versions are being transferred. */
     LLVS_PEER_EXCHANGING = 2,
@@ -84,8 +105,8 @@ typedef struct llvs_peer_options {
      */
     llvs_bytes invitation;
     /**
-     * 1: neither is used: people compare the digits of llvs_peer_state on both sides, and each side confirms with llvs_peer_confirm. Then
-     * the side that has a `pairing` sends it to the other one, which has none.
+     * 1: the connection uses neither. People compare the digits of llvs_peer_state on both sides, and each side confirms with
+     * llvs_peer_confirm. Then the side that has a `pairing` sends it to the other one, which has none.
      */
     llvs_bool compares_digits;
     uint32_t reserved;
@@ -172,20 +193,21 @@ LLVS_API LLVS_CHECKED llvs_status llvs_device_key(llvs_bytes identity, LLVS_OWNE
 /**
  * Opens an end of a direct connection, without sending anything yet. It keeps the store open.
  * @param options  copied; secrets are held in memory that is wiped
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto).
- * Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto),
+ * LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
     LLVS_OWNED llvs_peer **peer, LLVS_OWNED llvs_error **error);
 /**
- * Passes received bytes to the peer, in pieces of any size; it stores the versions that are complete. Errors end the connection. Stored
- * versions stay, and the bytes that llvs_peer_send returns then tell the other side. LLVS_ERROR_WRONG_KEY (the other side is not paired, or
- * does not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE (the other side broke a rule or a limit, or its bytes were
- * changed on the way; the message says which), LLVS_ERROR_NEWER_FORMAT, storage errors. Since 0.1.
+ * Passes received bytes to the peer, in pieces of any size; it stores the versions that are complete. An error ends the connection. Stored
+ * versions stay, and the bytes that llvs_peer_send returns after that report the error to the other side.
+ * Errors: LLVS_ERROR_WRONG_KEY (the other side is not paired, or does not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE
+ * (the other side broke a rule or a limit, or its bytes were changed on the way; the message says which), LLVS_ERROR_NEWER_FORMAT,
+ * LLVS_ERROR_USER and LLVS_ERROR_NO_SPACE (from the quota callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_receive(LLVS_BORROWED llvs_peer *peer, llvs_bytes data, LLVS_OWNED llvs_error **error);
 /**
- * Tells the peer that the connection delivers no more bytes.
+ * Reports to the peer that the connection delivers no more bytes.
  * Errors: LLVS_ERROR_WRONG_KEY if the other side closed the connection before it identified itself, as it does for unknown devices: the
  * message says what to do. LLVS_ERROR_CUT_SHORT if it had not said goodbye. Since 0.1.
  */
@@ -202,7 +224,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_send(LLVS_BORROWED llvs_peer *peer, 
 /** Checks the store for new versions to send: call this when the store reports some. Errors: storage errors. Since 0.1. */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_store_changed(LLVS_BORROWED llvs_peer *peer, LLVS_OWNED llvs_error **error);
 /**
- * Tells the peer the time; call it every few seconds. If the other side is silent, it is sent a request after 30 seconds, and the
+ * Passes the time to the peer; call it every few seconds. If the other side is silent, it is sent a request after 30 seconds, and the
  * connection ends after 90; after 10 if it has not identified itself.
  * @param seconds  of any monotonic clock
  * Errors: LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT if it is not finite. Since 0.1.
@@ -239,12 +261,14 @@ LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
  * @param options  `initiator` is assumed to be 1
  * @param address  "host:port", "[host]:port", or "unix:" and a path
  * @param seconds  timeout for connecting
- * Errors: LLVS_ERROR_TRANSPORT (no listener at the address), LLVS_ERROR_IO, and those of llvs_peer_open. Since 0.1.
+ * Errors: LLVS_ERROR_TRANSPORT (no listener at the address), LLVS_ERROR_IO, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY,
+ * LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto), LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys).
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_connect(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
     llvs_bytes address, double seconds, LLVS_OWNED llvs_peer **peer, LLVS_OWNED llvs_error **error);
 /**
- * Lets the library carry an end over a connected socket of the host, as llvs_peer_connect does.
+ * Lets the library carry the bytes of a peer over a connected socket of the host, as llvs_peer_connect does.
  * @param peer        no bytes of it were carried yet
  * @param descriptor  belongs to the library from then on, which closes it, also if this call fails
  * Errors: LLVS_ERROR_INVALID_ARGUMENT if the peer is carried already, LLVS_ERROR_IO, LLVS_ERROR_CLOSED. Since 0.1.
@@ -255,8 +279,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_peer_carry(LLVS_BORROWED llvs_peer *peer,
  * carries.
  * @param seconds  how long at most
  * @param in_step  whether the stores are in sync
- * Errors: why the connection ended, as of llvs_peer_receive; LLVS_ERROR_WRONG_KEY if the other side does not know the pairing or the
- * invitation, or does not accept this device; LLVS_ERROR_CUT_SHORT, LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
+ * Errors: the error that ended the connection: LLVS_ERROR_WRONG_KEY (the other side is not paired, does not know the invitation, or does
+ * not accept this device), LLVS_ERROR_DAMAGED and LLVS_ERROR_TOO_LARGE (the other side broke a rule or a limit, or its bytes were changed
+ * on the way), LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_CUT_SHORT, LLVS_ERROR_USER and LLVS_ERROR_NO_SPACE (from the quota callback), storage
+ * errors; LLVS_ERROR_INVALID_ARGUMENT. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_wait(LLVS_BORROWED llvs_peer *peer, double seconds, LLVS_BORROWED llvs_bool *in_step,
     LLVS_OWNED llvs_error **error);

@@ -1,7 +1,26 @@
 /*
  * llvs/merging.h - merging: arbiters and rules, conflicts, revert and cherry-pick.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * A merge combines two versions in a new one. If both sides changed a value, an arbiter decides; without one, the rules of the store do,
+ * and for values without rules the later change wins:
+ *
+ *     llvs_version_list *merged;
+ *     llvs_error *error;
+ *     if (llvs_store_merge(store, llvs_id(&ours), llvs_id(&theirs), NULL, NULL, &merged, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s\n", llvs_error_message(error));
+ *         llvs_error_free(error);
+ *     } else {
+ *         printf("%s\n", (const char *)merged->items[0]->id.data);
+ *         llvs_version_list_free(merged);
+ *     }
+ *
+ * CAVEATS
+ *
+ *  - An arbiter of the host must give the same result on every device, and each time: no clock, no random numbers.
+ *  - There may be several common ancestors: see llvs_arbiter.
+ *  - If one version is an ancestor of the other, nothing is stored, and the descendant is the result.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_MERGING_H
 #define LLVS_MERGING_H
@@ -112,17 +131,17 @@ LLVS_API LLVS_CHECKED llvs_status llvs_resolution_add(LLVS_BORROWED llvs_resolut
  * Decides the conflicts of merges. Safe from all threads. Since 0.1.
  *
  * There may be several common ancestors. If two devices merge the same two versions with different results, or put their names into the
- * metadata, they leave a criss-cross: both merges are built on both versions, and neither of these is *the* ancestor of later saves. For a
- * value that differs between the ancestors, `ancestor` of its fork is empty, as it is for an absent value; `ancestors` has the value of
+ * metadata, the result is a criss-cross: both merges are built on both versions, and neither of these is *the* ancestor of later saves. For
+ * a value that differs between the ancestors, `ancestor` of its fork is empty, as it is for an absent value; `ancestors` has the value of
  * each. So an arbiter that compares parts of values (fields of a record, lines of a text) must compare with all of them:
  *
  *     a side changed a part if the part on that side differs from the part in each of `ancestors`
  *
- * It takes the part from the side that changed it; if both or neither did, from `first`, say. An arbiter that compares with `ancestor`
- * alone sees changes where there are none, and loses edits. The arbiter in examples/c/branch_and_merge.c shows how.
+ * It takes the part from the side that changed it; if both or neither did, for example from `first`. An arbiter that compares with
+ * `ancestor` alone sees changes where there are none, and loses edits. The arbiter in examples/c/branch_and_merge.c shows how.
  *
- * Devices that resolve alike make the same merge version, and have nothing left to exchange. So an arbiter must decide from the merge and
- * the store alone, never from a clock, a random number or the device that it runs on, and must write its bytes in one form.
+ * Devices that resolve in the same way make the same merge version, and have nothing left to exchange. So an arbiter must decide from the
+ * merge and the store alone, never from a clock, a random number or the device that it runs on, and must write its bytes in one form.
  */
 typedef struct llvs_arbiter llvs_arbiter;
 /** The built-in arbiters. Since 0.1. */
@@ -219,8 +238,9 @@ typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BOR
  * "__llvs_arbiter". If devices decide differently nevertheless, one result prevails in the end (llvs_store_merge).
  * @param rules    as for llvs_arbiter_rules
  * @param arbiter  the arbiter; owned by the caller; released by llvs_arbiter_free
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_TOO_LARGE, as llvs_arbiter_rules. A merge with it also gives
- * LLVS_ERROR_UNRESOLVED_CONFLICT (LLVS_OK without one change of the id), and LLVS_ERROR_INVALID_ARGUMENT (a result for a place that is not
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT (invalid rules: llvs_error_path is the JSON pointer to the mistake), LLVS_ERROR_UNSUPPORTED (rules of
+ * a version that this library does not know), LLVS_ERROR_TOO_LARGE, LLVS_ERROR_OUT_OF_MEMORY. A merge with it may also fail with
+ * LLVS_ERROR_UNRESOLVED_CONFLICT (LLVS_OK without one change of the id) and LLVS_ERROR_INVALID_ARGUMENT (a result for a place that is not
  * JSON). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_value_merger_create(llvs_merge_value_fn merge, LLVS_OWNED void *payload, llvs_free_fn payload_free,
@@ -289,8 +309,8 @@ typedef struct llvs_merge_options {
  * the same bytes on both sides is not a fork, although llvs_store_differences lists it if each side stored it. The exception is a value
  * that rules of the store count (llvs_arbiter_rules).
  *
- * In two cases the arbiter is not asked, and the new version has no metadata except "__llvs_arbiter": if both versions hold the same bytes
- * under each id, and if both contain only merges since their common ancestors, of all that was saved on both sides. Then one of the two
+ * In two cases the arbiter is not called, and the new version has no metadata except "__llvs_arbiter": if both versions hold the same bytes
+ * under each id, and if since their common ancestors both contain only merges, which include all saves of both sides. Then one of the two
  * states prevails as a whole. A version with `"host"` under "__llvs_arbiter" (an arbiter of the host decided, in a store with rules) wins
  * over one with `"rules"`, and that over one without the entry. If both have the same, take the first id, in byte order, at which they
  * differ: the version whose value was stored later wins, and a value wins over none.
@@ -298,9 +318,8 @@ typedef struct llvs_merge_options {
  * @param options  may be NULL
  * @param version  a list of the one resulting version; may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
- * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_USER (from the arbiter, or the progress callback),
- * LLVS_ERROR_CANCELLED, storage errors. Nothing is stored then.
- * Cost: what differs, times log n.
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_UNSUPPORTED (rules of an unknown version), LLVS_ERROR_USER (from
+ * the arbiter, or the progress callback), LLVS_ERROR_CANCELLED, storage errors. Nothing is stored then. Cost: what differs, times log n.
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *store, llvs_bytes ours, llvs_bytes theirs,
@@ -309,16 +328,18 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_merge(LLVS_BORROWED llvs_store *sto
 /**
  * Merges a version and the selected heads, all of them or none. If a head cannot be merged because it or an ancestor is damaged in this
  * store, it is skipped: it stays a head, the log has a warning, and it is merged after a retrieve has repaired it. If `into` or an ancestor
- * of it is damaged: LLVS_ERROR_DAMAGED.
+ * of it is damaged, the call fails with LLVS_ERROR_DAMAGED.
  * @param into     a version to which the heads are added
  * @param version  a list of the one resulting version; NULL if nothing changed; may be NULL
- * Errors: as llvs_store_merge. Cost: with a built-in arbiter, the changes of each head since it forked off, and the number of versions
- * once. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_UNRESOLVED_CONFLICT, LLVS_ERROR_NO_COMMON_ANCESTOR,
+ * LLVS_ERROR_INVALID_REFERENCE, LLVS_ERROR_INVALID_METADATA, LLVS_ERROR_UNSUPPORTED (rules of an unknown version), LLVS_ERROR_USER (from
+ * the arbiter, or the progress callback), LLVS_ERROR_CANCELLED, storage errors. Nothing is stored then. Cost: with a built-in arbiter, the
+ * changes of each head since it forked off, and the number of versions once. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_merge_heads(LLVS_BORROWED llvs_store *store, llvs_bytes into,
     LLVS_BORROWED llvs_arbiter *arbiter, LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_version_list **version,
     LLVS_OWNED llvs_error **error);
-/** What a conflict was about. Since 0.1. */
+/** What a conflict is about. Since 0.1. */
 typedef uint32_t llvs_conflict_kind;
 enum llvs_conflict_kind_value {
     /** Both sides changed a value that is not merged inside: one of them prevails. */
@@ -358,7 +379,7 @@ enum llvs_conflict_kind_value {
     /** Both sides changed a place that the rules leave to a value merger of the host; without one, the newer prevails. */
     LLVS_CONFLICT_ARBITER = 10
 };
-/** A decision of a merge where both sides had changed the same. Borrowed from the object that reported it. Since 0.1. */
+/** A decision of a merge: both sides had changed the same part. Borrowed from the object that reported it. Since 0.1. */
 typedef struct llvs_conflict {
     uint32_t struct_size;
     llvs_conflict_kind kind;
@@ -392,16 +413,16 @@ typedef struct llvs_revert_result {
     /** The new version; NULL if there was nothing left to undo, and nothing was stored. */
     const llvs_version_info *version;
     /**
-     * The ids of the values that were changed, in byte order: values of which something, or all, is as it was before the version; for a
-     * pick, values that took something from it.
+     * The ids of the values that were changed, in byte order. After an undo: values of which a part, or all, is as it was before the
+     * version. After a pick: values that took something from it.
      */
     const llvs_bytes *undone;
     size_t undone_count;
     /**
-     * The ids of values that keep something which the version changed, in byte order. Something stays if it was changed again later, to
-     * other contents than before the version. If rules merge inside a value, the value may be in both lists. Also listed are values to
-     * which an undone version added members while it converted them to a later form: these members stay. And values for which it is unknown
-     * what lost against the version in a merge, because a host decided.
+     * The ids of values that keep something which the version changed, in byte order. A part stays if it was changed again later, to other
+     * contents than before the version. If rules merge inside a value, the value may be in both lists. Two more kinds of values are listed:
+     * those to which an undone version added members while it converted them to a later form (these members stay), and those for which it
+     * is unknown what lost against the version in a merge, because a host decided.
      */
     const llvs_bytes *superseded;
     size_t superseded_count;
@@ -435,10 +456,14 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_revert(LLVS_BORROWED llvs_store *st
  * Applies a version's changes again on top of a head: a merge with the version's predecessor as the base and the version as the newer side.
  * If the two lines are merged later, changes of counters count twice (`counts`): pick only between lines that will not be merged, or pick
  * no counters.
+ * @param version   the version whose changes to apply
  * @param onto      the new version's predecessor
+ * @param options   parent, metadata and control; may be NULL
  * @param result    the new version, the ids of values that took something from it, those of values that kept other contents, and conflicts;
  *                  may be NULL
- * Other parameters and errors: as llvs_store_revert. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_UNKNOWN_PREDECESSOR, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_METADATA,
+ * LLVS_ERROR_INVALID_ARGUMENT (the second predecessor of a version that has none), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress
+ * callback), storage errors. Nothing is stored then. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_cherry_pick(LLVS_BORROWED llvs_store *store, llvs_bytes version, llvs_bytes onto,
     LLVS_BORROWED const llvs_merge_options *options, LLVS_OWNED llvs_revert_result **result, LLVS_OWNED llvs_error **error);
@@ -558,16 +583,27 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_conflicts(LLVS_BORROWED llvs_store 
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
 /**
  * Lists the decisions of a merge version, by merging its two predecessors again. If rules did not decide, `result` is the content at the
- * version. For a version that is not a merge the list is empty. Parameters, errors and cost: as llvs_store_conflicts. Since 0.1.
+ * version. For a version that is not a merge the list is empty.
+ * @param options    may be NULL
+ * @param conflicts  the list; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_ARGUMENT (another
+ * arbiter), LLVS_ERROR_UNSUPPORTED (rules of an unknown version), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Any thread. Cost: that of the merge, and the values that both sides changed. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_explain(LLVS_BORROWED llvs_store *store, llvs_bytes version,
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
 /**
  * Lists the conflicts that are open at a version, to show them to a person. A conflict is open if the version or an ancestor is a merge
- * that decided it by rules, its result still prevails, and no later edit or choice (llvs_store_choose) replaced it. Oldest merge first; a
- * conflict that several merges decided is listed once. Parameters and errors: as llvs_store_conflicts. Cost: the merges among the
- * ancestors, merging those again that recorded conflicts, and reading the later versions of the values in which such results still prevail:
- * once for each 64 such merges, with a check of each remaining place. Since 0.1.
+ * that decided it by rules, its result still prevails, and no later edit or choice (llvs_store_choose) replaced it. Oldest merge first. A
+ * conflict that several merges decided is listed once.
+ * @param at         the version
+ * @param options    may be NULL
+ * @param conflicts  the list; owned by the caller
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_ARGUMENT (another
+ * arbiter), LLVS_ERROR_UNSUPPORTED (rules of an unknown version), LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Any thread. Cost: the merges among the ancestors, merging those again that recorded conflicts, and reading the later
+ * versions of the values in which such results still prevail: once for each 64 such merges, with a check of each remaining place. Since
+ * 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_open_conflicts(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_conflict_options *options, LLVS_OWNED llvs_conflict_list **conflicts, LLVS_OWNED llvs_error **error);
@@ -584,13 +620,13 @@ enum llvs_choice_value {
 /**
  * Makes the changes that close an open conflict. Nothing is stored: save them on `at`, with llvs_store_make_version, or with
  * llvs_coordinator_save and `at` as `expected`. If a side is chosen that differs from the result, the change is the value with that side in
- * its place. If the result is chosen, the change is a value under an id that begins with "__llvs_chosen/": it tells all devices that a
- * person chose. For a part of a text it is both, if the earlier result is a part of what was chosen. For the kinds LLVS_CONFLICT_MOVE_MOVE
- * and LLVS_CONFLICT_BOUND, and for LLVS_CONFLICT_DELETE_EDIT at a counter, only the result can be chosen: to change it, save the list or
- * the number that is wanted.
+ * its place. If the result is chosen, the change is a value under an id that begins with "__llvs_chosen/", which reports to all devices
+ * that a person chose. For a part of a text there are both changes, if the earlier result is a part of the chosen side. For the kinds
+ * LLVS_CONFLICT_MOVE_MOVE and LLVS_CONFLICT_BOUND, and for LLVS_CONFLICT_DELETE_EDIT at a counter, only the result can be chosen: to change
+ * it, save the list or the number that is wanted.
  * @param at        a version, usually the current one
- * @param conflict  as llvs_store_explain or llvs_store_open_conflicts reported it: `id`, `version`, `kind`, `path`, `base`, `newer`,
- *                  `older`, `result` and the rule
+ * @param conflict  a conflict that llvs_store_explain or llvs_store_open_conflicts reported: `id`, `version`, `kind`, `path`, `base`,
+ *                  `newer`, `older`, `result` and the rule
  * @param changes   the list of changes; owned by the caller
  * Errors: LLVS_ERROR_MOVED (at that version the place has other contents by now, or a side of a part of a text was chosen),
  * LLVS_ERROR_INVALID_ARGUMENT (a conflict without a version, or without the sides that its kind has; a side of a kind that has no sides to

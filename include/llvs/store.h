@@ -1,7 +1,34 @@
 /*
  * llvs/store.h - stores: opening, saving versions, reading their history, their values and what changed.
  *
- * llvs.h has an overview with an example, and llvs/common.h the conventions.
+ * Each save names the version that it is made on, and gives a new version. Values are read at a version:
+ *
+ *     llvs_store *store;
+ *     llvs_version_id head = { 0, "" };           // no version yet
+ *     llvs_change change = LLVS_CHANGE_INIT;
+ *     llvs_buffer text;
+ *     llvs_error *error;
+ *     change.kind = LLVS_CHANGE_INSERT;
+ *     change.id = llvs_str("note/1");
+ *     change.data = llvs_str("hello");
+ *     if (llvs_store_open(llvs_str("notes.llvs"), NULL, &store, &error) != LLVS_OK ||
+ *         llvs_store_make_version(store, llvs_id(&head), &change, 1, sizeof change, NULL, &head, NULL, &error) != LLVS_OK ||
+ *         llvs_store_value(store, llvs_str("note/1"), llvs_id(&head), &text, NULL, &error) != LLVS_OK) {
+ *         fprintf(stderr, "%s\n", llvs_error_message(error));
+ *         llvs_error_free(error);
+ *     } else {
+ *         printf("%s\n", (const char *)text.data);
+ *         llvs_buffer_dispose(&text);
+ *     }
+ *     llvs_store_free(store);
+ *
+ * CAVEATS
+ *
+ *  - A version without a predecessor has an empty state of its own. In a store that has versions, start from one of them: llvs_store_heads.
+ *  - A handle sees the versions of other handles and processes after llvs_store_reload, or soon, if llvs_store_observe watches the store.
+ *  - A removed value stays readable at earlier versions.
+ *
+ * llvs.h has an overview, and llvs/common.h the conventions.
  */
 #ifndef LLVS_STORE_H
 #define LLVS_STORE_H
@@ -11,7 +38,7 @@
 LLVS_BEGIN_DECL
 
 /* ------------------------------------------------------------------------------------------------
- * What the store is made of
+ * Changes, versions and values
  * ------------------------------------------------------------------------------------------------ */
 
 /** One entry of a version's metadata. Since 0.1. */
@@ -187,13 +214,13 @@ enum llvs_storage_kind_value {
      * the files may have a second name (hard link): LLVS_ERROR_PERMISSION.
      */
     LLVS_STORAGE_SQLITE = 1,
-    /** Gone when closed; for tests and scratch. */
+    /** In memory, and lost when it is closed; for tests and temporary data. */
     LLVS_STORAGE_MEMORY = 2,
     /** The `host_storage` of the options. */
     LLVS_STORAGE_HOST = 3
 };
 
-/** What a power cut can lose. If only the process is killed, nothing is lost with either. Since 0.1. */
+/** What a power cut can lose. If only the process is killed, neither setting loses anything. Since 0.1. */
 typedef uint32_t llvs_durability;
 enum llvs_durability_value {
     /** The default: nothing acknowledged is lost. */
@@ -249,7 +276,7 @@ typedef struct llvs_store_options {
     uint64_t memory_budget;
     /**
      * For file storage, a directory for caches outside the store (outside a synced folder, say); empty: inside. UTF-8, without NUL. Use one
-     * directory for each store: if two stores share one, each takes the other's files for its own, and a coordinator's name can be open on
+     * directory for each store: if two stores share one, each treats the other's files as its own, and a coordinator's name can be open on
      * only one of them.
      */
     llvs_bytes cache_directory;
@@ -336,7 +363,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
  * The registration does not keep the store open; after the store is closed, the callback is not called any more.
  * @param fn, payload, payload_free  see "Callbacks" in common.h
  * @param observer  ends the registration when freed
- * Errors: LLVS_ERROR_IO and others, if there are no more threads or descriptors. Cost: a thread, and two to three descriptors. Since 0.1.
+ * Errors: LLVS_ERROR_IO, LLVS_ERROR_BUSY and LLVS_ERROR_TOO_MANY_FILES (no thread or descriptor is available). Cost: a thread, and two to
+ * three descriptors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_observe(LLVS_BORROWED llvs_store *store, llvs_notify_fn fn, LLVS_OWNED void *payload,
     llvs_free_fn payload_free, LLVS_OWNED llvs_observer **observer, LLVS_OWNED llvs_error **error);
@@ -382,9 +410,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_statistics(LLVS_BORROWED llvs_store
 typedef uint32_t llvs_size_group;
 enum llvs_size_group_value {
     /**
-     * By what they are. The rows are "record" (headers and tables of changes), "value" (values within records), "blob" (values in files of
-     * their own), "cache" (what can be built again) and "other" (all else: frames, reserved room, records that are there twice, pending
-     * versions, pages of a database). More kinds may be added.
+     * What the bytes are. The rows are "record" (headers and tables of changes), "value" (values within records), "blob" (values in files
+     * of their own), "cache" (caches, which can be rebuilt) and "other" (all else: frames, reserved room, records that are stored twice,
+     * pending versions, pages of a database). More kinds may be added.
      */
     LLVS_SIZE_BY_KIND = 1,
     /** By the beginning of the ids of values. */
@@ -402,8 +430,8 @@ enum llvs_size_group_value {
 typedef struct llvs_size_options {
     uint32_t struct_size;
     /**
-     * How many parts of an id that end in "/" a group by prefix has, counted behind the prefix; 0: 1. An id with fewer such parts belongs
-     * to the group of those that it has. LLVS_SIZE_EACH_ID makes a group of each id.
+     * How many parts of an id name a group by prefix; 0: 1. Each part ends in "/", and `prefix` is not counted. An id with fewer parts
+     * belongs to the group that its parts name. LLVS_SIZE_EACH_ID makes a group of each id.
      */
     uint32_t depth;
     /** Only the bytes of values whose ids have this prefix; empty: everything on the medium. */
@@ -441,7 +469,7 @@ typedef struct llvs_size_report {
     uint32_t reserved;
     /** Versions whose changes were counted. */
     uint64_t versions;
-    /** Of these, versions whose tables of changes are damaged: what cannot be read of them counts as "record". */
+    /** Of these, versions whose tables of changes are damaged: their unreadable parts count as "record". */
     uint64_t unread;
     /** The totals, as in a row. */
     uint64_t values;
@@ -457,12 +485,12 @@ typedef struct llvs_size_report {
  * Reports what takes space in a store: the bytes on the medium by kind, by prefix of ids, by month and by version, and how many of them
  * only the past holds. Reads headers and tables of changes, and no value.
  *
- * - A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes
- *   of the difference; what it is based on may be one that only the past holds. If several changes name one file, its bytes count once:
- *   for the first change that prevails at a head, else for the first.
- * - The kinds add up to the total, the prefixes to "value" and "blob", and so do the months, and the versions, with "record" added. With a
- *   prefix, only values count, and all four add up to the total.
- * - The total is llvs_statistics.bytes. With a storage of the host it is what the host was given to keep, without caches.
+ * - A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes of
+ *   the difference; it may be based on a value that only the past holds. If several changes name one file, its bytes count once: for the
+ *   first change that prevails at a head, else for the first.
+ * - The kinds add up to the total. The prefixes add up to "value" and "blob". The months, and the versions, add up to "value", "blob" and
+ *   "record". With a prefix, only values count, and all four add up to the total.
+ * - The total is llvs_statistics.bytes. With a storage of the host it is the bytes that the host stores, without caches.
  *
  * @param options  may be NULL
  * @param report   receives the report; free it with llvs_size_report_free
@@ -474,7 +502,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_size(LLVS_BORROWED llvs_store *stor
 /** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
 LLVS_API void llvs_size_report_free(LLVS_OWNED llvs_size_report *report);
 
-/** What a damage costs. Since 0.1. */
+/** What is lost by a damage. Since 0.1. */
 typedef uint32_t llvs_loss;
 enum llvs_loss_value {
     /** Nothing: the contents are known without it, are rebuilt, or exist in another copy, as after a repair (llvs_exchange_retrieve). */
@@ -603,13 +631,14 @@ typedef struct llvs_salvage_report {
  * @param target, target_options   the new store, which is created; it must not contain versions
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   the versions that were written, and what is lost
- * The damaged store may be open, except a database that is open in this process: LLVS_ERROR_BUSY, close it first. Versions that others
- * write to it meanwhile may be in the new store or not.
- * Errors: those of llvs_store_open (LLVS_ERROR_NOT_FOUND: there is nothing to salvage) and LLVS_ERROR_INVALID_ARGUMENT (the target is
- * within the damaged store): nothing was created. After LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the
- * progress callback) and storage errors, delete the new store. Cost: reads the damaged store up to three times; memory for the history and
- * for the ids of the values in new versions. For a database it also needs the database's size on disk, beside the new store, until it ends.
- * Since 0.1.
+ * The damaged store may be open, except a database that is open in this process: close it first. Versions that others write to it meanwhile
+ * may be in the new store or not.
+ * Errors: LLVS_ERROR_NOT_FOUND (there is nothing to salvage), LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
+ * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_BUSY (a database that is open in this process), and
+ * LLVS_ERROR_INVALID_ARGUMENT (the target is within the damaged store): nothing was created. After LLVS_ERROR_STORE_NOT_EMPTY,
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback) and storage errors, delete the new store. Cost: reads the damaged
+ * store up to three times; memory for the history and for the ids of the values in new versions. For a database it also needs the
+ * database's size on disk, beside the new store, until it ends. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options, llvs_bytes target,
     LLVS_BORROWED const llvs_store_options *target_options, LLVS_BORROWED const llvs_control *control,
@@ -617,7 +646,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORRO
 /** Releases the report. Since 0.1. */
 LLVS_API void llvs_salvage_report_free(LLVS_OWNED llvs_salvage_report *report);
 
-/** What a compaction did. Set struct_size before the call; no more than that is written. Since 0.1. */
+/** The result of a compaction. Set struct_size before the call; no more than that is written. Since 0.1. */
 typedef struct llvs_compaction_report {
     uint32_t struct_size;
     uint32_t reserved;
@@ -930,7 +959,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value(LLVS_BORROWED llvs_store *sto
  * @param size            receives the size of the value; SIZE_MAX if there is none, 0 after a failure. If it is more than `capacity`,
  *                        nothing was copied: call again with more
  * @param stored_version  as for llvs_store_value
- * Errors, cost: as llvs_store_value. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Cost: O(log n) and the value's size. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_read_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
     LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_BORROWED llvs_version_id *stored_version,
@@ -946,7 +976,8 @@ typedef struct llvs_value_reader llvs_value_reader;
  * @param reader          NULL if there is no such value
  * @param size            receives the size of the value; 0 if there is none; may be NULL
  * @param stored_version  as for llvs_store_value
- * Errors: as llvs_store_value. Cost: O(log n). Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Cost: O(log n). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
     LLVS_OWNED llvs_value_reader **reader, LLVS_BORROWED uint64_t *size, LLVS_BORROWED llvs_version_id *stored_version,
@@ -968,11 +999,15 @@ LLVS_API void llvs_value_reader_free(LLVS_OWNED llvs_value_reader *reader);
 /**
  * Returns which version stored the value that prevails, without reading the value; size 0 if there is no such value. Use it to check
  * whether a value exists.
- * Errors: as llvs_store_value. O(log n). Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Cost: O(log n). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_reference(LLVS_BORROWED llvs_store *store, llvs_bytes id, llvs_bytes at,
     LLVS_BORROWED llvs_version_id *stored_version, LLVS_OWNED llvs_error **error);
-/** Returns many values at one version: an element for each id, in order, `present` or not. Errors: as llvs_store_value. Since 0.1. */
+/**
+ * Returns many values at one version: an element for each id, in order, `present` or not. Errors: LLVS_ERROR_UNKNOWN_VERSION,
+ * LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_values(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_bytes *ids, size_t count,
     llvs_bytes at, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
 /**
@@ -980,7 +1015,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_values(LLVS_BORROWED llvs_store *st
  * @param ids       the value ids, one behind the other, with nothing between them
  * @param id_sizes  the size of each, `count` in all
  * @param block     receives the values, in order
- * Errors: as llvs_store_value; LLVS_ERROR_INVALID_ARGUMENT if the sizes do not add up. Since 0.1.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors;
+ * LLVS_ERROR_INVALID_ARGUMENT if the sizes do not add up. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_value_block(LLVS_BORROWED llvs_store *store, llvs_bytes ids,
     LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
@@ -1021,7 +1057,10 @@ typedef struct llvs_range {
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_list **values, LLVS_OWNED llvs_error **error);
-/** As llvs_store_enumerate, with the page in a few large pieces; NULL at the end. Since 0.1. */
+/**
+ * Returns one page of the values at a version, as llvs_store_enumerate does, in a few large pieces; NULL at the end. Errors:
+ * LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, storage errors. Cost: O(log n) and the page. Since 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_enumerate_block(LLVS_BORROWED llvs_store *store, llvs_bytes at,
     LLVS_BORROWED const llvs_range *range, LLVS_OWNED llvs_value_block **block, LLVS_OWNED llvs_error **error);
 /**
@@ -1052,9 +1091,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_changes(LLVS_BORROWED llvs_store *s
  * not. Values are compared by the versions that stored them: a value that was stored again is an update, even with the same bytes. So if
  * two versions hold equal values that do not come from a common ancestor, all these values differ. (If the storing versions differ, a merge
  * compares bytes: for a merge, equal bytes are no conflict and no change.)
- * @param range, control  as for llvs_store_changes
- * Errors: as llvs_store_changes. Cost: the changes recorded between the two, or the values that differ in the range; not the number of
- * values. Since 0.1.
+ * @param range    only values in it; NULL: all. (Its `limit`, `byte_limit`, `without_data` and `reverse` are ignored.)
+ * @param control  progress (stage LLVS_STAGE_READING, in changes) and cancellation; may be NULL
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VERSION_ID, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback),
+ * storage errors. Cost: the changes recorded between the two, or the values that differ in the range; not the number of values. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_differences(LLVS_BORROWED llvs_store *store, llvs_bytes from, llvs_bytes to,
     LLVS_BORROWED const llvs_range *range, LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_change_cursor **cursor,

@@ -1,23 +1,23 @@
-/* C that the engine calls: checksums, digests and compression from well-kept libraries,
-   and system calls that Swift cannot import (variadic ones, macros). No state, no allocation
-   that outlives a call unless a function says so; and the atomic operations that the engine needs. */
+/* The C functions of the engine: checksums, digests and compression by established libraries, system calls that Swift cannot import
+   (variadic functions, macros), and atomic operations. Unless its comment says otherwise, a function has no state, and no allocation
+   outlives its call. */
 #ifndef CLLVS_SHIMS_H
 #define CLLVS_SHIMS_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), continued from `crc` (0 to begin).
-   Source: RFC 3720, appendix B.4; the SSE 4.2 instruction where the processor has it. */
+/* Returns the CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), continued from `crc` (0 to begin).
+   Source: RFC 3720, appendix B.4. Uses the SSE 4.2 instruction if the processor has it. */
 uint32_t llvs_shim_crc32c(uint32_t crc, const void *data, size_t size);
 
-/* The checksum of bytes whose first part has checksum `a` and whose second, of `size` bytes, has `b`.
+/* Returns the CRC-32C of two concatenated runs of bytes from their checksums; the second run has `size` bytes and checksum `b`.
    Source: Mark Adler, zlib's crc32_combine: multiplication by x^(8 size) modulo the polynomial. */
 uint32_t llvs_shim_crc32c_combine(uint32_t a, uint32_t b, uint64_t size);
 
-/* Asks for the memory at an address, without waiting for it. */
+/* Requests the memory at an address for the cache, without waiting for it. */
 static inline void llvs_shim_prefetch(const void *at) { __builtin_prefetch(at); }
 
-/* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, copied freely. */
+/* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, and may be copied. */
 typedef struct { uint64_t opaque[16]; } llvs_shim_sha256;
 void llvs_shim_sha256_init(llvs_shim_sha256 *context);
 void llvs_shim_sha256_update(llvs_shim_sha256 *context, const void *data, size_t size);
@@ -66,8 +66,8 @@ int llvs_shim_difference_apply(const void *streams, size_t streams_size, const v
    `capacity`, the two have nothing in common, or memory is short. It may overwrite all of `out`, also behind the result. */
 size_t llvs_shim_difference_make(const void *base, size_t base_size, const void *value, size_t size, void *out, size_t capacity);
 
-/* Atomic operations on memory of the caller's, for what many threads read without a lock. Swift's own atomics
-   are types of their own; these work on raw memory. `ordered` is sequentially consistent. */
+/* Atomic operations on the caller's raw memory, for data that many threads read without a lock. Swift's own atomics cannot be used on
+   raw memory. `ordered` is sequentially consistent. */
 static inline uint32_t llvs_shim_load_ordered(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
 static inline void llvs_shim_store_ordered(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
 static inline void llvs_shim_add_ordered(uint32_t *at, uint32_t value) { __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
@@ -77,88 +77,89 @@ static inline uint32_t llvs_shim_load_relaxed(const uint32_t *at) { return __ato
 static inline void llvs_shim_store_relaxed(uint32_t *at, uint32_t value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 static inline uint64_t llvs_shim_load_word(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 static inline void llvs_shim_store_word(uint64_t *at, uint64_t value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
-/* What a processor is told while it waits for another. */
+/* Tells the processor that this thread waits in a loop for another one. */
 static inline void llvs_shim_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
 }
-/* A small number of the calling thread's, from 0 up in the order in which threads first ask. Keeps four bytes per thread. */
+/* Returns a small number of the calling thread, from 0 in the order of the first calls. Retains four bytes per thread. */
 uint32_t llvs_shim_thread_number(void);
-/* The locks that the calling thread holds, for debug builds, where alone these exist; see LockRank.swift. Notes one; answers -1, or the
- * rank of a lock that is held and forbids it. */
+/* The locks that the calling thread holds. These functions exist only in debug builds; see LockRank.swift. `take` records a lock. It
+ * returns -1, or the rank of a held lock that forbids it. */
 int llvs_shim_lock_take(const void *lock, uint8_t rank);
 void llvs_shim_lock_leave(const void *lock);
 int llvs_shim_lock_is_held(const void *lock);
-/* Begins an order of its own for code of the host; what it answers is to be given back at the end. */
+/* Ignores the held locks while code of the host runs. Pass the result to `show` at the end. */
 uint32_t llvs_shim_locks_hide(void);
 void llvs_shim_locks_show(uint32_t hidden);
-/* What stays set while code of the host runs on this thread: marks, the innermost last, each with the frame that set it. See
+/* Marks of the calls to the host's code that run on this thread, the innermost last, each with the frame that set it. See
  * HostCalls.swift. */
 static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
-/* How many there are. */
+/* Returns how many marks are set. */
 uint32_t llvs_shim_host_depth(void);
-/* 1 when one of them is of an unsolicited callback. */
+/* Returns 1 if one of them is of an unsolicited callback, else 0. */
 int llvs_shim_host_observes(void);
-/* Sets one; 0 when there are too many to keep. */
+/* Sets a mark. Returns 1, or 0 if there are too many. */
 int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes);
-/* Takes away the innermost when it was set by this frame; 0 when it was not. */
+/* Removes the innermost mark and returns 1 if this frame set it, else returns 0. */
 int llvs_shim_host_leave(uintptr_t frame);
-/* Takes away the innermost when it was set by a frame that cannot exist any more, since a call of this frame is running; else NULL. */
+/* Removes and returns the innermost mark if the frame that set it must have ended, since this frame is running; else returns NULL. */
 void *llvs_shim_host_left(uintptr_t frame);
-/* What the calling thread's waits look at; NULL at first. Returns what it was. */
+/* Sets the pointer that the waits of the calling thread check; NULL at first. Returns the previous one. */
 void *llvs_shim_thread_waiting(void *now);
-/* Adds to one of sixteen numbers of the calling thread's, 0 at first, and returns it: for what debug builds count. */
+/* Adds to one of sixteen counters of the calling thread, 0 at first, and returns the sum. For counts of debug builds. */
 uint64_t llvs_shim_thread_count(uint32_t which, uint64_t more);
 
 /* malloc and realloc that never use the reserve, for callers that report an error instead. Release the memory by free(). */
 void *llvs_shim_allocate(size_t size);
 void *llvs_shim_reallocate(void *memory, size_t size);
-/* Gives back to the system what is free of the memory that the allocator holds, where it can: large pieces do not fit into what is free
- * between small ones. */
+/* Returns free memory of the allocator to the system, if the allocator can: large allocations do not fit into the gaps between small
+ * ones. */
 void llvs_shim_trim(void);
-/* Whether so many bytes could be had right now: 1 or 0. Compilers take away a malloc whose memory is only freed, so this one is hidden from
- * them. */
+/* Returns 1 if this many bytes can be allocated now, else 0. Compilers remove a malloc whose memory is only freed, so this one is hidden
+ * from them. */
 int llvs_shim_has_memory(size_t size);
-/* Makes the reserve whole: 1, or 0 when there is no memory for it. See reserve.c. */
+/* Fills the reserve and returns 1, or returns 0 if memory is short. See reserve.c. */
 int llvs_shim_reserve_fill(void);
 extern uintptr_t llvs_shim_reserve;
-/* Whether nothing was taken from the reserve since it was filled. */
+/* Returns whether the reserve was not used since it was filled. */
 static inline int llvs_shim_reserve_is_whole(void) { return __atomic_load_n(&llvs_shim_reserve, __ATOMIC_RELAXED) != 0; }
 
-/* Fills with random bytes from the system; 0, or an errno. */
+/* Fills memory with random bytes from the system. Returns 0 or an errno. */
 int llvs_shim_random(void *out, size_t size);
 
-/* Which file a path leads to: device and number. 0, or an errno. Asks for no times: a file system that gives fine times to those who
-   look (Linux from 6.13) would write the inode anew at the next write then. */
+/* Sets the device, inode number and size of the file at a path. Returns 0 or an errno. Does not ask for times: a file system that gives
+   fine timestamps to readers (Linux from 6.13) would write the inode again at the next write. */
 int llvs_shim_identity(const char *path, uint64_t identity[3]);
 
-/* A descriptor that a child made by fork() closes at once, so that a lock goes with the process that took it; and one that it need not
-   close any more. Of more than some hundred at a time the rest stay open there. */
+/* Registers a descriptor that a child made by fork() closes at once, so that its lock ends with this process; `leave_to_child` ends the
+   registration. Of more than 256 at a time the rest stay open in the child. */
 void llvs_shim_close_in_child(int fd);
 void llvs_shim_leave_to_child(int fd);
 
-/* Whether a file may be written at `offset`, or made longer than that: one system call. Where the limit of the process on the size of files
-   (RLIMIT_FSIZE) is reached, writing would send the signal SIGXFSZ, which ends a host that knows nothing of it. */
+/* Returns whether a file may be written at `offset`, or made longer than that. If the limit of the process on the size of files
+   (RLIMIT_FSIZE) is reached, a write would raise SIGXFSZ, which ends a host that does not handle it. Costs one system call. */
 int llvs_shim_may_write(uint64_t offset);
 
-/* A library of the system that is opened at its first use, not linked, and its functions in a table of pointers. */
+/* A library of the system that is opened at its first use instead of being linked, with its functions in a table of pointers. */
 typedef struct { const char *name; size_t offset; } llvs_shim_function;
 typedef struct {
-    /* The names of the functions, and where in the table each has its place. */
+    /* The names of the functions, and their offsets in the table. */
     const llvs_shim_function *functions;
     size_t count;
     void *table;
-    /* Called once all are there; 0 when the library does not start, and why. May be NULL. */
+    /* Called when all functions were found. Returns 0 and sets the reason if the library does not start. May be NULL. */
     int (*start)(char *problem, size_t size);
     int is_open;
 } llvs_shim_library;
-/* Opens the library in the file of that name, for itself alone and for good, unless it is open, and fills the table. 1; 0 when it cannot be
-   opened, lacks a function or does not start: then why, cut to `size` bytes, in `problem`. Any thread. */
+/* Opens the library in the file of that name, unless it is open, fills the table, and returns 1. The library is never closed, and its
+   symbols are not visible to others. If it cannot be opened, lacks a function or does not start, returns 0 and writes the reason, cut to
+   `size` bytes, to `problem`. Any thread. */
 int llvs_shim_open_library(llvs_shim_library *library, const char *file, char *problem, size_t size);
 
-/* What is used of Avahi's client, from its headers (avahi-client/client.h, lookup.h, publish.h, avahi-common/simple-watch.h and others):
-   handles are `void *` here, enums `int`. */
+/* The functions of Avahi's client that are used, by its headers (avahi-client/client.h, lookup.h, publish.h, avahi-common/simple-watch.h
+   and others). Handles are `void *` here, enums `int`. */
 typedef void (*llvs_shim_avahi_changed)(void *what, int state, void *payload);
 typedef void (*llvs_shim_avahi_browsed)(void *browser, int interface, int protocol, int event, const char *name, const char *kind,
     const char *domain, int flags, void *payload);
@@ -187,27 +188,27 @@ typedef struct {
         int wanted, int flags, llvs_shim_avahi_resolved resolved, void *payload);
     int (*service_resolver_free)(void *resolver);
 } llvs_shim_avahi;
-/* NULL when it cannot be opened: then why. */
+/* Opens the library. If that fails, returns NULL and writes the reason to `problem`. */
 const llvs_shim_avahi *llvs_shim_avahi_open(const char *file, char *problem, size_t size);
 
-/* Opens those of the descriptors 0 to 2 that are closed on /dev/null, to be read, for good: what is opened next gets another number, and
-   never, not for a moment, one that the host prints to. */
+/* If one of the descriptors 0 to 2 is closed, opens it on /dev/null, for reading, permanently. A file that is opened later then never gets,
+   not even for a moment, a descriptor that the host prints to. */
 void llvs_shim_fill_standard(void);
-/* open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Fills 0 to 2 before a file is opened
-   to be written. */
+/* Calls open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Calls
+   `llvs_shim_fill_standard` before it opens a file for writing. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* The same in an open directory. */
+/* The same for a name in an open directory. */
 int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);
-/* The flags for a directory that is opened for what is in it. */
+/* Returns the flags for opening a directory in order to open its files. */
 int llvs_shim_held_directory(void);
-/* Where bytes are stored at or behind `offset`; -1: a hole follows up to the end; `offset` where nobody can tell. */
+/* Returns the first offset at or after `offset` that has stored bytes; -1 if a hole extends to the end; `offset` if it is unknown. */
 int64_t llvs_shim_next_data(int fd, int64_t offset);
-/* Where a hole begins at or behind `offset`, the end of the file being one; -1 where nobody can tell. */
+/* Returns where the first hole at or after `offset` begins; the end of the file counts as one. Returns -1 if it is unknown. */
 int64_t llvs_shim_next_hole(int fd, int64_t offset);
-/* Makes durable the file system that holds `fd`, and tells of writes that failed since `fd` was opened. 0, or an
-   errno; ENOSYS where there is no call that does both. */
+/* Syncs the file system of `fd`, and reports writes that failed since `fd` was opened. Returns 0 or an errno; ENOSYS if the system has no
+   call that does both. */
 int llvs_shim_syncfs(int fd);
-/* Whether the path is on a file system of this machine whose directories' times tell each change of their names at
-   once, and which nobody else writes; 0 when that is not known. */
+/* Returns 1 if the path is on a local file system that no other machine writes, and that changes a directory's times at each change of
+   its names. Returns 0 if that is unknown. */
 int llvs_shim_is_local(const char *path);
 #endif

@@ -1,5 +1,5 @@
-/* The functions of libcurl and libexpat, as far as the engine uses them, by pointers: the libraries are opened when the first exchange over
-   a network is used, not linked. The types are those of curl.h and expat.h. */
+/* The functions of libcurl and libexpat that the engine uses. The libraries are opened when the first exchange over a network is used,
+   instead of being linked. The types are those of curl.h and expat.h. */
 #ifndef CNETWORK_H
 #define CNETWORK_H
 #include <curl/curl.h>
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The names after "curl_" and "XML_". One more is one more line. */
+/* The names after "curl_" and "XML_". To add a function, add its name. */
 #define LLVS_CURL_FUNCTIONS(X)                                                                                   \
     X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(global_init) X(multi_add_handle) \
     X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll) X(multi_remove_handle)       \
@@ -28,30 +28,31 @@ typedef struct llvs_expat {
 #undef LLVS_EXPAT_MEMBER
 } llvs_expat;
 
-/* The functions of the library of that name, which stays open for good; the same at every call once one has succeeded. NULL when it
-   cannot be opened, lacks a function or does not start: then why, cut to `size` bytes, in `problem`. Any thread. */
+/* Opens the library of that name, permanently, and returns its functions; the same pointer at every call after one succeeded. If the
+   library cannot be opened, lacks a function or does not start, returns NULL and writes the reason, cut to `size` bytes, to `problem`. Any
+   thread. */
 const llvs_curl *_Nullable llvs_curl_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
 const llvs_expat *_Nullable llvs_expat_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
 
-/* How credentials travel. */
+/* How credentials are sent. */
 typedef enum llvs_curl_scheme { LLVS_CURL_NONE, LLVS_CURL_BASIC, LLVS_CURL_DIGEST, LLVS_CURL_BEARER } llvs_curl_scheme;
 
-/* One request. Texts may be NULL where there is nothing to say; libcurl copies them. */
+/* One request. A text that does not apply is NULL. libcurl copies the texts. */
 typedef struct llvs_curl_request {
     const char *_Nullable method, *_Nullable url, *_Nullable user, *_Nullable password, *_Nullable token, *_Nullable ca_file,
                                                                                                               *_Nullable proxy;
-    /* Hosts that are reached without a proxy, "*" for all; NULL: as the environment says (no_proxy). */
+    /* Hosts that are reached without a proxy, "*" for all; NULL: those of the environment variable no_proxy. */
     const char *_Nullable no_proxy;
-    /* As in "0-99". */
+    /* A range of bytes, as in "0-99". */
     const char *_Nullable range;
-    /* Stays with the caller until the transfer is over. */
+    /* Owned by the caller; must stay valid until the transfer ends. */
     struct curl_slist *_Nullable headers;
-    /* Bytes that `read` gives; -1: no body. */
+    /* How many bytes `read` returns in all; -1: no body. */
     int64_t body_size;
-    /* How the credentials travel. */
+    /* How the credentials are sent. */
     llvs_curl_scheme scheme;
     int is_head;
-    /* Seconds without a byte, and until there is a connection. */
+    /* The most seconds without a byte, and until a connection is open. */
     int stall, connect;
     /* The last parameter of the callbacks. */
     void *_Nullable context;
@@ -59,36 +60,37 @@ typedef struct llvs_curl_request {
     size_t (*_Nullable write)(char *_Nullable, size_t, size_t, void *_Nullable);
     size_t (*_Nullable header)(char *_Nullable, size_t, size_t, void *_Nullable);
     int (*_Nullable seek)(void *_Nullable, curl_off_t, int);
-    /* CURL_ERROR_SIZE bytes for what libcurl says. */
+    /* CURL_ERROR_SIZE bytes for the error message of libcurl. */
     char *_Nullable problem;
 } llvs_curl_request;
 
-/* What a request over SFTP says beside those. */
+/* The options that a request over SFTP has in addition. */
 typedef struct llvs_curl_sftp {
-    /* Files: the keys of hosts that are trusted, and the user's private key, which `password` opens; NULL: no key. */
+    /* Paths of files: the keys of trusted hosts, and the user's private key, which `password` decrypts; NULL: no key. */
     const char *_Nullable known_hosts, *_Nullable key_file;
-    /* Commands before and after the transfer, as "rename \"a\" \"b\""; a star in front: whatever comes of it. Stay with the caller. */
+    /* Commands before and after the transfer, as "rename \"a\" \"b\"". If one with a star in front fails, that is ignored. Owned by the
+       caller. */
     struct curl_slist *_Nullable before, *_Nullable after;
-    /* There is no transfer: the URL is that of a directory. */
+    /* 1: there is no transfer, and the URL is that of a directory. */
     int is_commands;
 } llvs_curl_sftp;
 
-/* Says all of a request to a handle, whatever was said to it before. What libcurl answers that it needs: CURLE_OK. */
+/* Sets all options of a request on a handle, and replaces those of an earlier request. Returns CURLE_OK, or the first error. */
 CURLcode llvs_curl_prepare(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request);
-/* The same over SFTP. One handle is for one of the two. */
+/* The same over SFTP. A handle must not be used for both. */
 CURLcode llvs_curl_prepare_sftp(
     const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request, const llvs_curl_sftp *_Nonnull sftp);
-/* Four connections for one host, kept open. */
+/* Sets the most connections for one host, which stay open between requests. */
 void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int connections);
 
-/* Moves all transfers on as far as they go, and waits up to so many milliseconds for more. SIGPIPE, which TLS may raise, does not reach the
-   process. How many are still running. */
+/* Continues all transfers, then waits up to so many milliseconds for more bytes. Sets `running` to how many transfers have not ended.
+   SIGPIPE, which TLS may raise, does not reach the process. */
 CURLMcode llvs_curl_step(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int milliseconds, int *_Nonnull running);
-/* The next transfer that is over, and how it ended; NULL when there is none. */
+/* Returns the next transfer that ended, and sets its result; NULL if there is none. */
 CURL *_Nullable llvs_curl_next(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, CURLcode *_Nonnull result);
-/* The status that a proxy answered to CONNECT; 0 where none was asked. Of a transfer that is over and was not removed yet. */
+/* Returns the status of the proxy's response to CONNECT; 0 without one. The transfer must have ended, and not be removed. */
 int llvs_curl_connect_status(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy);
-/* Ends handles; transfers are to be removed before. SIGPIPE as above. */
+/* Close handles; remove the transfers before. SIGPIPE does not reach the process here either. */
 void llvs_curl_remove(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, CURL *_Nonnull easy);
 void llvs_curl_close(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy);
 void llvs_curl_close_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi);

@@ -1,11 +1,11 @@
-/* SQLite's functions, as far as the engine uses them, by pointers: the library is opened when the first
-   store in SQLite is, not linked. The types are those of sqlite3.h. */
+/* The functions of SQLite that the engine uses. The library is opened with the first store in SQLite, instead of being linked. The types
+   are those of sqlite3.h. */
 #ifndef CSQLITE_H
 #define CSQLITE_H
 #include <sqlite3.h>
 #include <stddef.h>
 
-/* The names after "sqlite3_". One more is one more line. */
+/* The names after "sqlite3_". To add a function, add its name. */
 #define LLVS_SQLITE_FUNCTIONS(X)                                                                                   \
     X(bind_blob64) X(bind_double) X(bind_int64) X(bind_text) X(bind_zeroblob) X(busy_handler)                      \
     X(clear_bindings) X(close_v2) X(column_blob) X(column_bytes) X(column_int64) X(column_type) X(db_config)       \
@@ -19,19 +19,20 @@ typedef struct llvs_sqlite {
 #undef LLVS_SQLITE_MEMBER
 } llvs_sqlite;
 
-/* The functions of the library of that name, which stays open for good; the same at every call once one has succeeded.
-   NULL when it cannot be opened or lacks a function: then why, cut to `size` bytes, in `problem`. Any thread. */
+/* Opens the library of that name, permanently, and returns its functions; the same pointer at every call after one succeeded. If the
+   library cannot be opened or lacks a function, returns NULL and writes the reason, cut to `size` bytes, to `problem`. Any thread. */
 const llvs_sqlite *_Nullable llvs_sqlite_open(const char *_Nonnull name, char *_Nonnull problem, size_t size);
 
-/* Before the first use of SQLite for a connection, and after the last one. Entering says 0 in the child of a process that was between the
-   two when it forked, where SQLite must not be used any more; else 1. They take no lock that a fork could leave locked. */
+/* Must be called before the first use of SQLite for a connection, and after the last use. If the process was between these calls when it
+   forked, `enter` returns 0 in the child, and SQLite must not be used there; else it returns 1. Neither takes a lock that a fork could
+   leave locked. */
 int llvs_sqlite_enter(void);
 void llvs_sqlite_leave(void);
-/* Whether this is such a child: 1 or 0. */
+/* Returns 1 in such a child, else 0. */
 int llvs_sqlite_is_forked(void);
 
-/* sqlite3_db_config, which is variadic, for the options that are switches: 1 on, 0 off, -1 as it is. What the switch is then;
-   -1 where SQLite knows no such option. */
+/* Calls sqlite3_db_config, which is variadic, for the options that are switches: 1 on, 0 off, -1 unchanged. Returns the state of the
+   switch after that; -1 if SQLite does not know the option. */
 static inline int llvs_sqlite_configure(const llvs_sqlite *_Nonnull functions, sqlite3 *_Nullable database, int option, int is_on) {
     int found = -1;
     return functions->db_config(database, option, is_on, &found) == SQLITE_OK ? found : -1;

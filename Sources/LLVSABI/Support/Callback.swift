@@ -18,7 +18,7 @@ func callHost(
     let generation = ForkGuard.generation
     let status = call(&error)
     guard generation == ForkGuard.generation else {
-        throw StoreError(.forked, "\(what()) forked the process, and the call cannot go on in the child. Open everything again there.")
+        throw StoreError(.forked, "\(what()) forked the process, and the call cannot continue in the child. Open everything again there.")
     }
     if status == LLVS_OK.rawValue {
         llvs_error_free(error)
@@ -34,8 +34,8 @@ func callHost(
     throw StoreError(
         codes.contains(code) ? code : .user,
         status < 0
-            ? "\(what()) failed with status \(status) and gave no message."
-            : "\(what()) answered \(status), which means nothing from this callback; llvs.h names what does.")
+            ? "\(what()) failed with status \(status) and no message."
+            : "\(what()) returned \(status), which is not a status of this callback; llvs.h lists them.")
 }
 
 /// Calls a callback that supplies the next bytes of a value or a file, and returns their number; 0 at the end.
@@ -51,18 +51,18 @@ func readHost(
         guard size == 0 else {
             throw StoreError(
                 .invalidArgument,
-                "\(what()) answered LLVS_END and gave \(UInt(bitPattern: size)) bytes. "
-                    + "Give them with LLVS_OK, and the end with the next call."
+                "\(what()) returned LLVS_END and \(UInt(bitPattern: size)) bytes. "
+                    + "Return them with LLVS_OK, and LLVS_END from the next call."
             )
         }
         return 0
     }
-    // A callback that was aborted before it could reply looks like this. The value must not count as complete.
+    // A callback that was aborted before it could reply sets no size. The value must not count as complete.
     guard size != 0 else {
-        throw StoreError(.invalidArgument, "\(what()) answered LLVS_OK and gave nothing. Where there is nothing more, answer LLVS_END.")
+        throw StoreError(.invalidArgument, "\(what()) returned LLVS_OK and no bytes. At the end, return LLVS_END.")
     }
     guard size > 0, size <= buffer.count else {
-        throw StoreError(.invalidArgument, "\(what()) gave \(UInt(bitPattern: size)) bytes where there is room for \(buffer.count).")
+        throw StoreError(.invalidArgument, "\(what()) returned \(UInt(bitPattern: size)) bytes, but there is room for \(buffer.count).")
     }
     return size
 }

@@ -24,7 +24,7 @@ func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void
     }
 }
 
-/// The first call fills the reserve; later ones get here after it was used.
+/// The first call fills the reserve. Later calls get here only after the reserve was used.
 @inline(never)
 private func startShort(_ whileShort: Bool) throws {
     _ = ErrorHandle.outOfMemory

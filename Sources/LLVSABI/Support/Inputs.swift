@@ -35,7 +35,7 @@ func optionalText(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
 /// A path: UTF-8 without NUL, at which the system would cut it.
 func path(_ bytes: llvs_bytes, _ name: StaticString, mayBeEmpty: Bool = false) throws -> String {
     let path = try text(bytes, name, limit: 1 << 16)
-    guard !path.utf8.contains(0) else { throw StoreError(.invalidArgument, "The argument \"\(name)\" holds a NUL, which no path can.") }
+    guard !path.utf8.contains(0) else { throw StoreError(.invalidArgument, "The argument \"\(name)\" contains a NUL, which no path can.") }
     guard mayBeEmpty || !path.isEmpty else { throw StoreError(.invalidArgument, "The argument \"\(name)\" is empty; give a path.") }
     return path
 }

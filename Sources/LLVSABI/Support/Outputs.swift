@@ -92,7 +92,7 @@ final class Arena: @unchecked Sendable {
         let start = try take(file.size + 1, alignment: 1)
         var at = 0
         try file.forEachPiece { piece in
-            guard piece.count <= file.size - at else { throw StoreError(.internal, "A file of \(file.size) bytes came to more.") }
+            guard piece.count <= file.size - at else { throw StoreError(.internal, "A file of \(file.size) bytes has more than that.") }
             if let from = piece.baseAddress { memcpy(start + at, from, piece.count) }
             at += piece.count
         }

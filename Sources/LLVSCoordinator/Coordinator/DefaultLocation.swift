@@ -18,7 +18,7 @@ extension StoreCoordinator {
         if let variable, variable.utf8.first == UInt8(ascii: "/") { return "\(variable)/\(app)/store.llvs" }
         guard let home = getenv("HOME").map({ String(cString: $0) }), !home.isEmpty else {
             throw StoreError(
-                .notFound, "There is no home directory to keep the store of \"\(app)\" in. Set HOME or XDG_DATA_HOME, or give a path.")
+                .notFound, "There is no home directory for the store of \"\(app)\". Set HOME or XDG_DATA_HOME, or give a path.")
         }
         return "\(home)\(below)/\(app)/store.llvs"
     }

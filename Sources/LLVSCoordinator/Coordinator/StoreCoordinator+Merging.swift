@@ -61,7 +61,7 @@ extension StoreCoordinator {
     /// root.
     func adoptFirstContent() throws -> Move? {
         guard currentVersion == EmptyRoot.id else { return nil }
-        return try moving("Taking up the first content") {
+        return try moving("Adopting the first content") {
             guard currentVersion == EmptyRoot.id, let head = try startingVersion() else { return }
             move(to: head)
         }.move

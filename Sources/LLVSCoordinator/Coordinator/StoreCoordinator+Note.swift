@@ -12,7 +12,7 @@ extension StoreCoordinator {
         guard current != id else { return }
         do { try persist(id, isAppended: isAppended) } catch {
             let why = (error as? StoreError)?.message ?? "\(error)"
-            Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be noted: \(why)")
+            Log.write(.warning, "The current version of the coordinator \(options.name), \(id), could not be stored: \(why)")
         }
         lock.withLock { current = id }
     }

@@ -55,7 +55,7 @@ extension StoreCoordinator {
         if merges, branch != nil || expected == nil {
             throw StoreError(
                 .invalidArgument,
-                "A save that merges stands on the version at which its values were read. Give that version as expected, and no branch.")
+                "A save that merges is based on the version at which its values were read. Give that version as expected, and no branch.")
         }
         let isEmpty = changes.isEmpty && sources.isEmpty && own.isEmpty
         if isEmpty || expected != nil { try store.checkOpen() }
@@ -104,7 +104,7 @@ extension StoreCoordinator {
             throw StoreError(
                 .moved,
                 "Nothing was saved: version \(base.id) is current\(branch.map { " on the branch \"\($0)\"" } ?? ""), "
-                    + "not \(expected), which was expected. Read what is there now, and save again.",
+                    + "not \(expected), which was expected. Read the present values, and save again.",
                 versionID: base.id.description)
         }
         return base
@@ -131,7 +131,7 @@ extension StoreCoordinator {
 
     private func moved(_ how: String, _ current: VersionID) -> StoreError {
         StoreError(
-            .moved, "Nothing was saved: version \(current) \(how). Read what is there now, and save again.",
+            .moved, "Nothing was saved: version \(current) \(how). Read the present values, and save again.",
             versionID: current.description)
     }
 

@@ -19,7 +19,6 @@ extension StoreCoordinator {
     /// They are also only remembered if the store's rules have a number that this library does not know. Those rules prevail then, and
     /// are the problem of the schema returned. The remembered rules are written once other rules prevail.
     /// - Throws: the errors of `Store.schema(at:adding:)` for the given rules, and of `makeVersion`.
-    /// - Throws: as `Store.schema(at:adding:)`, of the rules given, and what `makeVersion` throws.
     @discardableResult
     public func register(_ rules: [UInt8]) throws -> Registered {
         let (done, move) = try moving("Registering rules") { () throws -> (Store.Schema, Version?) in

@@ -33,12 +33,11 @@ extension StoreCoordinator {
         }
     }
 
-    /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version,
-    /// and moves the current version to the most recent unbranched head when nothing had been saved yet.
-    /// One that is damaged, of which nothing can be taken, or that cannot be read is passed over. The first two are replaced by the
-    /// next exchange that puts snapshots.
-    /// - Returns: where the current version was, and is; nil when there was no snapshot.
-    /// - Throws: what `Snapshots.restore` throws; what is wrong with the first one where none could be restored.
+    /// Restores the snapshot beside an attached exchange into the store, which must be empty or hold one version. If nothing was saved yet,
+    /// it then moves the current version to the most recent unbranched head. It skips a snapshot that is damaged, that has no version to
+    /// restore, or that cannot be read. The next exchange that puts snapshots replaces the first two.
+    /// - Returns: the current version before and after; nil if there was no snapshot.
+    /// - Throws: the errors of `Snapshots.restore`; if no snapshot could be restored, the error of the first one.
     @discardableResult
     public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
         try exchangeGate.refuseGuest("Restoring a snapshot")
@@ -49,7 +48,7 @@ extension StoreCoordinator {
                 do {
                     let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
                     if let first = restored.problems.first {
-                        let told = "of the snapshot in \(exchange.transport.description) were not taken. \(first.error.message)"
+                        let told = "of the snapshot in \(exchange.transport.description) were not restored. \(first.error.message)"
                         guard restored.addedCount > 0 else { throw StoreError(.snapshotDamaged, "All versions \(told)") }
                         Log.write(.warning, "\(restored.problems.count) versions \(told)")
                     }
@@ -63,7 +62,7 @@ extension StoreCoordinator {
                     damage = damage ?? error
                     continue
                 } catch let error as StoreError where [.permission, .io, .noSpace, .transport].contains(error.code) {
-                    // Perhaps it is whole: it is not replaced for that.
+                    // It may be intact, so it is not replaced.
                     Log.write(.warning, error.message)
                     damage = damage ?? error
                     continue

@@ -25,7 +25,7 @@ extension StoreCoordinator {
         guard let mark = deviceMark else {
             throw StoreError(
                 .invalidArgument,
-                "The coordinator \(options.name) has no device, so it cannot tell its saves from those of others. Open it with one.")
+                "The coordinator \(options.name) has no device, so it cannot distinguish its saves from others. Open it with one.")
         }
         return mark
     }
@@ -36,7 +36,7 @@ extension StoreCoordinator {
     /// - Complexity: the number of versions since that save.
     public func undoable(_ control: OperationControl = OperationControl()) throws -> (undo: Undoable?, redo: Undoable?) {
         let device = try device()
-        return try moving("Looking for what to undo") { try find(device, control) }.result
+        return try moving("Finding what to undo") { try find(device, control) }.result
     }
 
     /// Reverts the last save of this device that is not undone, as `Store.revert` does, in a version of its own. Later changes by others
@@ -188,7 +188,7 @@ extension StoreCoordinator {
         // Only versions in the store are recorded here: others may have named any number of absent versions.
         var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
-        let paced = control.paced(.reading, doing: "Looking for what to undo in \(store.description)")
+        let paced = control.paced(.reading, doing: "Finding what to undo in \(store.description)")
         let now = try store.requireOrdinal(current)
         func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
         let walk = try store.walk(HistoryQuery(from: headsLikeCurrent()), control)

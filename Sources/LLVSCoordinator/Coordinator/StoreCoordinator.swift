@@ -126,7 +126,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             Log.write(
                 .warning,
                 "The version \(saved), where the coordinator \(options.name) was, is not in \(store.description), "
-                    + "or waits for something that is missing. It goes on at \(current). Verify the store.")
+                    + "or waits for something that is missing. It continues at \(current). Verify the store.")
         }
     }
 
@@ -177,7 +177,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             throw StoreError(
                 .unknownVersion,
                 "Version \(id) is not in \(store.description), so it cannot become the current one. "
-                    + "Retrieve it from where it was made, or check the id.",
+                    + "Retrieve it from its maker, or check the id.",
                 versionID: id.description)
         }
         _ = try moving("Setting the current version") {

@@ -122,7 +122,7 @@ public final class Projection: @unchecked Sendable {
     /// Returns the database, reopened if its file was deleted or replaced. Called inside the gate.
     private func opened() throws -> ProjectionDatabase {
         if state.withLock({ $0.isClosed }) {
-            throw StoreError(.closed, "The projection is closed. Open another to go on.")
+            throw StoreError(.closed, "The projection is closed. Open another one to continue.")
         }
         try SQLiteLibrary.checkProcess("Using the projection", path)
         if let database, !database.isGone { return database }
@@ -138,7 +138,7 @@ public final class Projection: @unchecked Sendable {
         do { return try body() } catch var error as StoreError where error.path == path && error.code == .damaged {
             error.message =
                 "The database \(path) of a projection is damaged. Close all programs that use it, and delete it with the files named -wal "
-                + "and -shm beside it: it is made again from the store."
+                + "and -shm beside it: it is rebuilt from the store."
             throw error
         }
     }

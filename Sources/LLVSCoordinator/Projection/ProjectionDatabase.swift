@@ -61,14 +61,14 @@ final class ProjectionDatabase {
         guard let status = try? System.status(path) else { return }
         guard status.isRegularFile, status.size == 0 || status.size >= 100 else {
             throw StoreError(
-                .notAStore, "Opening the projection \(path) failed: what is there is no database. Give another path, or move it away.",
+                .notAStore, "Opening the projection \(path) failed: the file is not a database. Give another path, or move it away.",
                 path: path)
         }
         guard status.size == 0, let log = try? System.status(path + "-wal"), log.size > 0 else { return }
         throw StoreError(
             .damaged,
             "Opening the projection \(path) failed: the file is empty, and its log is not. Delete the file with those named -wal and -shm "
-                + "beside it: it is made again.",
+                + "beside it: it is rebuilt.",
             path: path)
     }
 
@@ -78,7 +78,7 @@ final class ProjectionDatabase {
         guard application == ProjectionDatabase.applicationID, format >= 1 else {
             throw StoreError(
                 .notAStore,
-                "Opening the projection \(path) failed: the database there is not one of a projection, and is left alone. "
+                "Opening the projection \(path) failed: the database is not one of a projection, and was not changed. "
                     + "Give another path.",
                 path: path)
         }
@@ -86,7 +86,7 @@ final class ProjectionDatabase {
             throw StoreError(
                 .newerFormat,
                 "Opening the projection \(path) failed: it has format \(format), and this version of the library knows formats up to "
-                    + "\(ProjectionDatabase.format). Use a newer version of the library, or delete the file: it is made again.",
+                    + "\(ProjectionDatabase.format). Use a newer version of the library, or delete the file: it is rebuilt.",
                 path: path)
         }
     }
@@ -149,7 +149,7 @@ final class ProjectionDatabase {
                     throw StoreError(
                         .invalidArgument,
                         "Making the projection \(path) failed: the database has a table, a view or an index \"\(name)\" that was not made "
-                            + "by the projection, and is left alone. Give another path, or another name.",
+                            + "by the projection, and was not changed. Give another path, or another name.",
                         path: path)
                 }
                 if !table.isIndex(name) { try connection.run(sql, doing: "Making the projection") }

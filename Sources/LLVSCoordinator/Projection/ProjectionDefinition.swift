@@ -132,7 +132,7 @@ private struct ProjectionReader {
             guard tree.kind(item) == .string, table.id == string(item) || table.columns.contains(where: { $0.name == string(item) }) else {
                 throw InvalidIndex(place, "the name of a column of the table is needed")
             }
-            guard !names.contains(string(item)) else { throw InvalidIndex(place, "the same column is there twice") }
+            guard !names.contains(string(item)) else { throw InvalidIndex(place, "the same column occurs twice") }
             names.append(string(item))
         }
         return names

@@ -67,7 +67,7 @@ final class ProjectionRows {
                 throw StoreError(
                     .damaged,
                     "Writing the projection \(connection.path) failed: rows of the table \"\(table.name)\" are numbered up to the "
-                        + "highest number. Delete the file: it is made again.",
+                        + "highest number. Delete the file: it is rebuilt.",
                     path: connection.path)
             }
             lastRow += 1

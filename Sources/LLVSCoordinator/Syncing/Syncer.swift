@@ -32,7 +32,7 @@ public final class Syncer: Sendable {
         for delay in [options.afterSave, options.afterSaves, options.poll, options.longestPoll, options.longestPause] {
             guard delay > 0, delay <= 1e6 else {
                 throw StoreError(
-                    .invalidArgument, "A delay of \(delay) seconds is none that a syncer can have: more than 0, up to 1,000,000.")
+                    .invalidArgument, "A delay of \(delay) seconds is not one that a syncer can have: more than 0, up to 1,000,000.")
             }
         }
         pace.quietAfterSave = options.afterSave

@@ -94,7 +94,7 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     private static var closed: StoreError {
-        StoreError(.closed, "The syncer was stopped, or its coordinator closed. Start another to go on.")
+        StoreError(.closed, "The syncer was stopped, or its coordinator closed. Start another one to continue.")
     }
 
     private static var hasNoPlace: StoreError {

@@ -6,7 +6,7 @@ package enum Base64 {
     /// Appends the encoding of `data`. O(n).
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) { append(data, to: &out) { _ in } }
 
-    /// As above; `flush` is called with `out` behind each 64 KiB, and may take what there is.
+    /// The same; `flush` is called with `out` after each 64 KiB, and may empty it.
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
         guard !data.isEmpty else { return }
         // A piece at a time, so that the array grows by amortised steps and no second copy is made.
@@ -30,7 +30,7 @@ package enum Base64 {
         return out
     }
 
-    /// Nil when the text is not base64: wrong alphabet, length or padding, or bits set behind the last byte.
+    /// Returns nil if the text is not base64: wrong alphabet, length or padding, or bits set after the last byte.
     package static func decode(_ text: UnsafeRawBufferPointer) -> [UInt8]? {
         let count = text.count
         guard count % 4 == 0 else { return nil }
@@ -49,12 +49,12 @@ package enum Base64 {
 
     /// Decodes text that comes in pieces, as strictly as `decode` does.
     struct Decoder {
-        /// Letters behind those that were decoded, in the lowest bytes: the last group may be padded, so it waits for the end.
+        /// Letters after the decoded ones, in the lowest bytes: the last group may be padded, so it waits for the end.
         private var waiting: UInt32 = 0
         private var waitingCount = 0
         private static let piece = 1 << 16
 
-        /// Appends what the text stands for, but for its last letters. False when it is not base64.
+        /// Decodes the text except its last letters, and appends the result. Returns false if the text is not base64.
         mutating func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) -> Bool {
             var at = 0
             if waitingCount > 0 {
@@ -73,7 +73,7 @@ package enum Base64 {
             return true
         }
 
-        /// Appends what is left. False when the text is not base64.
+        /// Decodes and appends the rest. Returns false if the text is not base64.
         mutating func finish(_ out: inout [UInt8]) -> Bool {
             guard waitingCount > 0 else { return true }
             guard waitingCount == 4 else { return false }
@@ -130,7 +130,7 @@ package enum Base64 {
         values.withUnsafeBufferPointer { values in
             let whole = text.count - (padding > 0 ? 4 : 0)
             var i = 0, o = 0
-            // Letters that are none have the top bit set; they are gathered and looked at once.
+            // A byte that is no letter sets the top bit here. The bits are collected, and checked once.
             var bad: UInt32 = 0
             let raw = UnsafeMutableRawBufferPointer(out)
             shifted.withUnsafeBufferPointer { tables in
@@ -166,8 +166,8 @@ package enum Base64 {
     }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    /// The six bits of each letter as first, second, third and fourth of its group, where they belong in
-    /// three bytes, little-endian; the top bit set for all else.
+    /// The six bits of each letter as first, second, third and fourth of its group, at their position in three bytes, little-endian. The
+    /// top bit is set for any other byte.
     private static let shifted: [UInt32] = {
         var table = [UInt32](repeating: 0x8000_0000, count: 1024)
         for (value, letter) in alphabet.enumerated() {
@@ -179,7 +179,7 @@ package enum Base64 {
         }
         return table
     }()
-    /// The six bits of each letter, 0xFF for all else.
+    /// The six bits of each letter; 0xFF for any other byte.
     private static let values: [UInt8] = {
         var table = [UInt8](repeating: 0xFF, count: 256)
         for (value, letter) in alphabet.enumerated() { table[Int(letter)] = UInt8(value) }

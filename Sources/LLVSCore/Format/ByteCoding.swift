@@ -1,5 +1,5 @@
-/// Reads bounded bytes from front to back. Every method answers nil, and moves nothing, when the bytes
-/// end too early or do not have the form: no input can make it trap.
+/// Reads bounded bytes from front to back. If the bytes end too early or do not have the form, every method returns nil and leaves the
+/// position unchanged: no input can make it trap.
 package struct ByteReader {
     let bytes: UnsafeRawBufferPointer
     package private(set) var position = 0
@@ -34,10 +34,10 @@ package struct ByteReader {
         return nil
     }
 
-    /// What `ByteWriter.zigzag` wrote.
+    /// Reads a number that `ByteWriter.zigzag` wrote.
     mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
 
-    /// A varint that is at most `limit`; none is at most what is below zero.
+    /// Reads a varint that is at most `limit`. If `limit` is negative, none is.
     @inline(__always)
     package mutating func count(atMost limit: Int) -> Int? {
         guard limit >= 0, let value = varint(), value <= UInt64(limit) else { return nil }
@@ -51,7 +51,7 @@ package struct ByteReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
-    /// 0 and 16 bytes of an upper-case UUID, or 1...128 and as many characters.
+    /// Reads a version id: 0 and 16 bytes of an upper-case UUID, or its length, 1 to 128, and as many characters.
     @inline(__always)
     package mutating func versionID() -> VersionID? {
         guard let size = integer(UInt8.self) else { return nil }
@@ -87,7 +87,7 @@ package struct ByteWriter {
         bytes.append(UInt8(truncatingIfNeeded: v))
     }
 
-    /// A difference, as a varint that is small for small ones of either sign.
+    /// Appends a difference, as a varint that is short for small ones of either sign.
     @inline(__always)
     mutating func zigzag(_ difference: UInt64) {
         let signed = Int64(bitPattern: difference)

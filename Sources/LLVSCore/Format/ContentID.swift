@@ -1,6 +1,6 @@
-/// Ids that follow from what versions hold: docs/format.md, "Ids of versions".
+/// Content ids, which are computed from the contents of versions: docs/format.md, "Ids of versions".
 extension VersionID {
-    /// Whether it has the form of such an id: a UUID of version 8, in capitals, small letters or both.
+    /// Whether it has the form of a content id: a UUID of version 8, in capitals, small letters or both.
     package var hasContentForm: Bool {
         guard let text else { return high & 0xF000 == 0x8000 && low >> 62 == 0b10 }
         guard text.utf8.count == 36 else { return false }
@@ -9,26 +9,26 @@ extension VersionID {
     }
 }
 
-/// Whether a version is what its id says.
+/// Whether a version matches its id.
 package enum Vouching {
-    /// The id says nothing of it: the caller's, or another implementation's.
+    /// The id makes no claim about the contents: the caller or another implementation chose it.
     case free
-    /// It is what the id was computed from.
+    /// The id was computed from these contents.
     case content
-    /// It is a merge as they were made before: what the id was computed from, but for its timestamp.
+    /// The id was computed from these contents except the timestamp, as earlier releases did for merges.
     case oldMerge
-    /// It is something else.
+    /// The id was computed from other contents.
     case none
 }
 
-/// Computes what the id of a version has to be, from its header and then its changes, in order.
+/// Computes the content id of a version from its header and then its changes, in order.
 struct ContentCheck {
     private let id: VersionID
     private var content = IdentityHasher(.content)
     private var oldMerge: IdentityHasher?
     private let isFixedRoot: Bool
 
-    /// Nil when the id is of another form.
+    /// Nil if the id has another form.
     init?(_ version: Version, changeCount: Int) {
         guard version.id.hasContentForm else { return nil }
         id = version.id
@@ -63,7 +63,8 @@ struct ContentCheck {
 }
 
 extension Version {
-    /// The id of a version that holds this, and `changes`; `digests` gets those of the values that carry theirs in the record.
+    /// Returns the id of a version with these contents and `changes`. Appends to `digests` those of the values that have theirs in the
+    /// record.
     package func contentID(_ changes: RecordChanges, digests: inout [UInt8]) -> VersionID {
         var hasher = IdentityHasher(.content)
         hasher.add(predecessors: predecessors)
@@ -73,7 +74,7 @@ extension Version {
         return hasher.finishID()
     }
 
-    /// Whether it is what its id says, with these changes.
+    /// Returns whether the version with these changes matches its id.
     func vouching(_ changes: RecordChanges, digests: inout [UInt8]) -> Vouching {
         guard var check = ContentCheck(self, changeCount: changes.count) else { return .free }
         for change in changes {
@@ -91,12 +92,12 @@ extension Version {
         return check.finish()
     }
 
-    /// Whether another implementation may have added changes without effect to a merge that it sent on.
+    /// Returns whether another implementation may have added changes without effect to a merge that it relayed.
     func mayBeRelayed(_ changes: [RecordChange]) -> Bool {
         predecessors.count == 2 && id != EmptyRoot.id && changes.contains { $0.kind != .insert && $0.kind != .update }
     }
 
-    /// For one whose id says that it is something else.
+    /// The error for a version that does not match its id.
     var isNotWhatItsIDSays: StoreError {
         let why =
             id == EmptyRoot.id
@@ -106,8 +107,8 @@ extension Version {
                 : "an id of this form is computed from what the version holds, and this one holds something else"
         return StoreError(
             .contentMismatch,
-            "Version \(id) is not what its id says: \(why). Nothing of it was taken; the genuine one is, when it comes. "
-                + "Remove this one where it comes from.",
+            "Version \(id) does not match its id: \(why). Nothing of it was stored; the genuine version will be "
+                + "accepted when it arrives. Remove this one at its origin.",
             versionID: id.description)
     }
 }

@@ -1,5 +1,5 @@
-/// SHA-256 over what a version means: what names it, and what makes two records of one id the same version. Laid out in
-/// docs/format.md, "Ids of versions" and "Two records of one version".
+/// SHA-256 over the contents of a version: the source of its content id, and the proof that two records of one id are the same version. The
+/// layout is in docs/format.md, "Ids of versions" and "Two records of one version".
 ///
 ///     content id = SHA-256("llvs content 1" 00 · predecessors · timestamp (8) · metadata · changes), as a UUID of version 8
 ///     identity   = SHA-256("llvs version 1" 00 · id · predecessors · timestamp (8) · metadata · changes)
@@ -16,7 +16,7 @@
 package struct IdentityHasher {
     private var hash = SHA256()
 
-    /// What is hashed; each has a first part of its own, so that none is ever another.
+    /// What is hashed. Each kind begins with its own text, so that no two kinds have equal inputs.
     package enum Kind {
         case content, identity, oldMerge
         fileprivate var tag: StaticString {
@@ -54,7 +54,7 @@ package struct IdentityHasher {
             hash.update(entry.value)
         }
     }
-    /// All of a version but its changes, whose number comes first.
+    /// Adds all of a version before its changes, and the number of the changes.
     package mutating func add(_ version: Version, changeCount: Int) {
         add(version.id)
         add(predecessors: version.predecessors)
@@ -64,7 +64,7 @@ package struct IdentityHasher {
     }
     mutating func add(changeCount: Int) { add(UInt32(truncatingIfNeeded: changeCount)) }
 
-    /// An insert or update of a value whose SHA-256 is `digest`.
+    /// Adds an insert or update of a value whose SHA-256 is `digest`.
     package mutating func add(setting id: UnsafeRawBufferPointer, size: Int, digest: UnsafeRawBufferPointer) {
         add(.update, id)
         add(UInt64(truncatingIfNeeded: size))
@@ -92,7 +92,7 @@ package struct IdentityHasher {
 }
 
 extension IdentityHasher {
-    /// All changes, in order; `digests` gets those of the values that carry theirs in the record, one after another.
+    /// Adds all changes, in order. Appends to `digests` those of the values that have theirs in the record, one after another.
     mutating func add(_ changes: RecordChanges, digests: inout [UInt8]) {
         add(changeCount: changes.count)
         changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, run in

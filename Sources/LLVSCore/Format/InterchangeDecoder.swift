@@ -1,19 +1,19 @@
-/// Reads version files and changes files of the interchange layout, whoever wrote them.
+/// Reads version files and changes files of the interchange layout, by whatever implementation they were written.
 ///
-/// Lenient where other implementations differ (member order, escapes, unknown members, repeats), strict
-/// about what a store keeps. Errors name the file: `.invalidJSON`, `.cutShort`, `.invalidBase64`, `.invalidUTF8`,
-/// `.identifierMismatch`, `.invalidValueID`, `.invalidVersionID`, `.invalidMetadata`, `.tooLarge`.
+/// Lenient about the differences between implementations (member order, escapes, unknown members, repeats), strict about what a store
+/// holds. Errors name the file: `.invalidJSON`, `.cutShort`, `.invalidBase64`, `.invalidUTF8`, `.identifierMismatch`, `.invalidValueID`,
+/// `.invalidVersionID`, `.invalidMetadata`, `.tooLarge`.
 package struct InterchangeDecoder {
     /// For messages: "versions/1C227BD7-…".
     package let file: String
-    /// Looked at by what takes long with what was read.
+    /// Called now and then by long work on what was read; may throw to end it.
     var look: (() throws -> Void)?
     package init(file: String, look: (() throws -> Void)? = nil) { self.file = file; self.look = look }
 
-    /// Bytes of one file that are read at most: 4 GiB.
+    /// The most bytes of one file that are read: 4 GiB.
     package static let largestFile = 4 << 30
 
-    /// A file to read: whole, or as it comes.
+    /// A file to read: as a whole, or piece by piece.
     package enum Document {
         case bytes([UInt8])
         case pieces(any PieceReader)
@@ -23,7 +23,7 @@ package struct InterchangeDecoder {
             case .pieces(let reader): reader.size
             }
         }
-        /// What a look throws is a `PieceFailure`. Nil for what is small.
+        /// Errors that it throws are `PieceFailure`s. Nil for small documents.
         var look: (() throws -> Void)? {
             guard case .pieces(let reader) = self else { return nil }
             return { do { try reader.look() } catch { throw PieceFailure(error: StoreError.of(error)) } }
@@ -32,8 +32,8 @@ package struct InterchangeDecoder {
 
     // MARK: Versions
 
-    /// The version in a version file. Its `valueDataSize` is what the file claims (0 when it claims nothing);
-    /// the changes tell the truth.
+    /// Reads the version in a version file. Its `valueDataSize` is what the file claims, or 0 if it claims nothing; the actual size follows
+    /// from the changes.
     /// - Parameter name: the name of the file, which must be the version's id.
     package static func version(_ bytes: [UInt8], name: VersionID, file: String? = nil) throws -> Version {
         try version(.bytes(bytes), name: name, file: file)
@@ -41,7 +41,7 @@ package struct InterchangeDecoder {
     package static func version(_ document: Document, name: VersionID, file: String? = nil) throws -> Version {
         try versionFile(document, name: name, file: file).version
     }
-    /// All that a version file says.
+    /// Reads everything in a version file.
     package static func versionFile(_ document: Document, name: VersionID, file: String? = nil) throws -> VersionFile {
         let file = file ?? "versions/\(name)"
         let found = try versionFile(document, file: file)
@@ -55,15 +55,15 @@ package struct InterchangeDecoder {
     /// What a version file says.
     package struct VersionFile {
         package var version: Version
-        /// The identity digest of the version and its changes, as it stands there; nil when the file says nothing of it.
+        /// The identity digest of the version and its changes, as the file has it; nil if the file has none.
         package var digest: [UInt8]?
-        /// The digest stands beside the version, as we wrote it before: other implementations cannot read such a file.
+        /// Whether the digest is a member beside the version, as earlier releases wrote it: other implementations cannot read such a file.
         package var isOldForm = false
     }
 
     package static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try versionFile(document, file: file).version }
 
-    /// All that a version file says, whatever its name is.
+    /// Reads everything in a version file, whatever its name is.
     package static func versionFile(_ document: Document, file: String) throws -> VersionFile {
         let decoder = InterchangeDecoder(file: file, look: document.look)
         return try decoder.reading(document) { reader in
@@ -83,10 +83,10 @@ package struct InterchangeDecoder {
             return VersionFile(version: version, digest: digest ?? digestBeside, isOldForm: isOldForm)
         }
     }
-    /// What stood beside `version` in the files that we wrote before.
+    /// The name of the digest's member beside `version` in files of earlier releases.
     package static let oldDigestMember: StaticString = "digest"
 
-    /// A version as a document of its own, without the enclosing object.
+    /// Reads a version as a document of its own, without the enclosing object.
     package static func bareVersion(_ bytes: [UInt8], name: VersionID, file: String) throws -> Version {
         let decoder = InterchangeDecoder(file: file)
         var digest: [UInt8]?
@@ -98,7 +98,7 @@ package struct InterchangeDecoder {
     private func check(_ version: Version, isNamed name: VersionID) throws {
         guard version.id == name else {
             throw StoreError(
-                .identifierMismatch, "\(file) holds the version \(version.id), not the one that its name says. Nothing of it was taken.",
+                .identifierMismatch, "\(file) holds the version \(version.id), not the one that its name says. Nothing of it was stored.",
                 versionID: name.description, path: file)
         }
     }
@@ -135,7 +135,7 @@ package struct InterchangeDecoder {
         guard digest.count <= InterchangeDecoder.digestSize else {
             throw StoreError(
                 .damaged,
-                "\(file) tells a digest of \(digest.count) digits, and one has \(InterchangeDecoder.digestSize). Nothing of it was taken.",
+                "\(file) has a digest of \(digest.count) digits; a digest has \(InterchangeDecoder.digestSize). Nothing of it was stored.",
                 path: file)
         }
         return digest
@@ -177,17 +177,17 @@ package struct InterchangeDecoder {
             guard size <= Limits.metadataSize, pairs.count <= Limits.metadataKeys else {
                 throw StoreError(
                     .invalidMetadata,
-                    "The metadata in \(file) cannot be kept: that of one version may hold \(Limits.metadataSize) bytes under "
-                        + "\(Limits.metadataKeys) keys in all. Nothing of it was taken.",
+                    "The metadata in \(file) cannot be stored: one version may have at most \(Limits.metadataSize) bytes under "
+                        + "\(Limits.metadataKeys) keys. Nothing of it was stored.",
                     path: file)
             }
         }
         do { return try Metadata(pairs) { try look?() } } catch let error as StoreError {
-            throw StoreError(error.code, "The metadata in \(file) cannot be kept. \(error.message)", path: file)
+            throw StoreError(error.code, "The metadata in \(file) cannot be stored. \(error.message)", path: file)
         }
     }
 
-    /// A string of at most so many bytes; a longer one is not read to its end.
+    /// Reads a string of at most `limit` bytes; a longer one is not read to its end.
     private func string(_ reader: inout JSONReader, atMost limit: Int, _ code: StoreError.Code, _ what: String) throws -> [UInt8] {
         let text = try text(&reader, atMost: limit, code, what)
         return try reader.string(text)
@@ -198,7 +198,7 @@ package struct InterchangeDecoder {
             throw StoreError(
                 code,
                 "\(file) holds \(what) of more than \(limit) bytes, in the string at byte \(failure.start); more are not allowed. "
-                    + "Nothing of it was taken.",
+                    + "Nothing of it was stored.",
                 path: file)
         }
     }
@@ -219,7 +219,7 @@ package struct InterchangeDecoder {
 
     // MARK: Changes
 
-    /// The changes in a changes file: sorted by id bytes, of two changes of one id the last.
+    /// Reads the changes in a changes file. Sorts them by id bytes; if one id occurs twice, the last counts.
     package static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] { try changes(.bytes(bytes), of: version) }
     package static func changes(_ document: Document, of version: VersionID) throws -> [Value.Change] {
         let decoder = InterchangeDecoder(file: "changes/\(version)", look: document.look)
@@ -318,7 +318,7 @@ package struct InterchangeDecoder {
     func valueID(_ reader: inout JSONReader) throws -> ValueID {
         let bytes = try string(&reader, atMost: Limits.valueIDSize, .invalidValueID, "a value id")
         do { try bytes.withUnsafeBytes(ValueID.check) } catch let error as StoreError {
-            throw StoreError(error.code, "A value id in \(file) cannot be kept. \(error.message)", path: file)
+            throw StoreError(error.code, "A value id in \(file) cannot be stored. \(error.message)", path: file)
         }
         return ValueID(unchecked: bytes)
     }
@@ -329,8 +329,8 @@ package struct InterchangeDecoder {
             if let data { return data }
             throw StoreError(
                 .invalidBase64,
-                "\(file) holds data that is not base64, in the string at byte \(start). Nothing of it was taken; "
-                    + "whoever has the version can write the file anew.",
+                "\(file) holds data that is not base64, in the string at byte \(start). Nothing of it was stored; "
+                    + "a device that has the version can write the file again.",
                 path: file)
         } catch let failure as JSONReader.TooLong {
             throw StoreError(
@@ -340,12 +340,12 @@ package struct InterchangeDecoder {
         }
     }
 
-    /// Reads a whole document and says what is wrong with it.
-    /// - Throws: `StoreError` for what is wrong with the document, `PieceFailure` for what its reader throws.
+    /// Reads a whole document, and converts faults in it to errors that name the file.
+    /// - Throws: `StoreError` for a fault in the document, `PieceFailure` for an error of its reader.
     package func reading<R>(_ document: Document, _ body: (inout JSONReader) throws -> R) throws -> R {
         guard document.size > 0 else {
             throw StoreError(
-                .cutShort, "\(file) is empty: it is still on its way, or was cut short. It is read again by the next exchange.", path: file)
+                .cutShort, "\(file) is empty: it is still in transit, or was cut short. The next exchange reads it again.", path: file)
         }
         do {
             switch document {
@@ -365,14 +365,14 @@ package struct InterchangeDecoder {
             let size = failure.position <= document.size ? " of \(document.size)" : ""
             let (code, why): (StoreError.Code, String) =
                 switch failure.reason {
-                case .utf8: (.invalidUTF8, "It was damaged, or never was right.")
-                case .syntax: (.invalidJSON, "It was damaged, or never was right.")
-                case .end: (.cutShort, "It is still on its way, or was cut short.")
+                case .utf8: (.invalidUTF8, "It was damaged, or never was valid.")
+                case .syntax: (.invalidJSON, "It was damaged, or never was valid.")
+                case .end: (.cutShort, "It is still in transit, or was cut short.")
                 }
             throw StoreError(
                 code,
                 "\(file) cannot be read: \(failure.message), at byte \(failure.position)\(size). "
-                    + "\(why) It is read again by the next exchange.",
+                    + "\(why) The next exchange reads it again.",
                 path: file)
         }
     }

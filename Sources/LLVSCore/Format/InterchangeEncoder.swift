@@ -1,11 +1,11 @@
 /// Writes version files and changes files of the interchange layout, in our one canonical form.
 ///
-/// `docs/interchange.md` is normative. The form is a function of the meaning, because two devices may
-/// make the same deterministic version and write its files at once.
+/// `docs/interchange.md` is normative. The same version always gives the same bytes, because two devices may make the same deterministic
+/// version and write its files at the same time.
 package enum InterchangeEncoder {
     /// `{"version":{"identifier":…,"predecessors":…,"timestamp":…,"valueDataSize":…,"metadata":[…],"digest":"…"}}`
-    /// - Parameter digest: the identity digest of the version and its changes; nil leaves the member out. It stands within the
-    ///   version, where others ignore members that they do not know.
+    /// - Parameter digest: the identity digest of the version and its changes; nil leaves the member out. It is a member of the version,
+    ///   where other implementations ignore unknown members.
     package static func version(_ version: Version, digest: [UInt8]? = nil) -> [UInt8] {
         var out: [UInt8] = []
         out.reserveCapacity(256)
@@ -15,7 +15,7 @@ package enum InterchangeEncoder {
         return out
     }
 
-    /// A digest as it stands in a version file: lower-case hexadecimal.
+    /// A digest as a version file has it: lower-case hexadecimal.
     package static func hex(_ digest: [UInt8]) -> [UInt8] {
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
         var text: [UInt8] = []
@@ -75,7 +75,7 @@ package enum InterchangeEncoder {
         return out
     }
 
-    /// `flush` is called now and then, and may take what there is.
+    /// Appends a change. `flush` is called now and then, and may empty `out`.
     package static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void)
         rethrows
     {
@@ -106,7 +106,7 @@ package enum InterchangeEncoder {
         try flush(&out)
     }
 
-    /// About how many bytes a change takes in its file.
+    /// Returns about how many bytes a change takes in its file.
     package static func sizeHint(_ change: Value.Change) -> Int {
         switch change {
         case .insert(let id, let data), .update(let id, let data): 40 + id.bytes.count + Base64.encodedSize(data.count)
@@ -131,9 +131,9 @@ package enum InterchangeEncoder {
 
 /// The order of changes in a changes file: by the bytes of the ids, each id once.
 package enum InterchangeOrder {
-    /// Sorted; of several changes of one id the last counts. O(n) when sorted already, else O(n log n).
+    /// Returns the changes sorted. If an id occurs several times, the last change counts. O(n) if they are sorted already, else O(n log n).
     package static func sorted(_ changes: [Value.Change]) -> [Value.Change] { sorted(changes, looking: {}) }
-    /// - Parameter look: called now and then where there are many; what it throws ends the work.
+    /// - Parameter look: called now and then if there are many; an error that it throws ends the work.
     static func sorted(_ changes: [Value.Change], looking look: () throws -> Void) rethrows -> [Value.Change] {
         var ascending = true
         for i in changes.indices.dropFirst() where !(changes[i - 1].id < changes[i].id) { ascending = false; break }

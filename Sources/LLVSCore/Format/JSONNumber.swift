@@ -34,7 +34,7 @@ package enum JSONNumber {
         }
     }
 
-    /// Whether numbers can hold the byte.
+    /// Returns whether the byte can be part of a number.
     static func canHold(_ b: UInt8) -> Bool {
         switch b {
         case 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"): true
@@ -42,7 +42,7 @@ package enum JSONNumber {
         }
     }
 
-    /// The end of the number that begins at `start`, or nil when none does.
+    /// Returns the end of the number that begins at `start`; nil if none does.
     static func end(of bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
         var i = start
         func digits() -> Bool {
@@ -64,15 +64,15 @@ package enum JSONNumber {
         return i
     }
 
-    /// The double nearest to a number's text; nil when it is beyond all doubles.
+    /// Returns the double nearest to a number's text; nil if the number is beyond the range of doubles.
     package static func double(_ text: UnsafeRawBufferPointer) -> Double? {
         if let value = exactQuotient(text) { return value }
         guard let value = Double(String(decoding: text, as: UTF8.self)), value.isFinite else { return nil }
         return value
     }
 
-    /// A number without exponent whose digits and power of ten are both exact doubles: one division is
-    /// then correctly rounded (Clinger, 1990). Covers the time stamps that occur, without a string.
+    /// Returns the value of a number without exponent whose digits and power of ten are both exact doubles: one division is correctly
+    /// rounded then (Clinger, 1990). Covers the usual timestamps, without making a string.
     private static func exactQuotient(_ text: UnsafeRawBufferPointer) -> Double? {
         var digits: UInt64 = 0, decimals = 0, point = false, negative = false
         guard text.count <= 20 else { return nil }
@@ -95,7 +95,7 @@ package enum JSONNumber {
         1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     ]
 
-    /// A whole number of 0 or more, exactly (`135`, `135.0`); nil for all else.
+    /// Returns a whole number from 0 on, exactly (`135`, `135.0`); nil for anything else.
     static func unsigned(_ text: UnsafeRawBufferPointer) -> UInt64? {
         var value: UInt64 = 0
         for b in text {

@@ -40,8 +40,8 @@ package struct JSONReader {
     @inline(__always)
     private mutating func hasByte() throws -> Bool { try position < bytes.count || more() }
 
-    /// Moves the window, so that it has more bytes; false at the end of the document. Positions within
-    /// `bytes` shift by as much as `passed` grows.
+    /// Moves the window forward, so that it has more bytes. Returns false at the end of the document. Positions within `bytes` shift by the
+    /// amount by which `passed` grows.
     @inline(never)
     private mutating func more() throws -> Bool {
         guard let window else { return false }
@@ -125,8 +125,8 @@ package struct JSONReader {
 
     // MARK: Values
 
-    /// A string between its quotes, unescaped and unchecked except for its end. Valid until the next read. Positions are
-    /// the document's.
+    /// A string between its quotes, with its escapes. Only its end was checked. Valid until the next read. Positions are those of the
+    /// document.
     package struct Text {
         var start: Int
         var end: Int
@@ -163,7 +163,7 @@ package struct JSONReader {
         throw failure("a string has no end", .end)
     }
 
-    /// As `more`, with another position in `bytes` to shift.
+    /// The same as `more`, for another position in `bytes` that shifts as well.
     private mutating func more(_ other: inout Int) throws -> Bool {
         let before = passed
         defer { other -= passed - before }
@@ -187,8 +187,7 @@ package struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
-            // The string may be all that is left of the document; a few bytes more, so that what is rounded here does not make for another
-            // step.
+            // The rest of the document may be one string. The few bytes more make up for rounding down, which would cost another step.
             let room = (end - position) / 4 * 3 + 3, whole = min(limit, data.count + room + (window?.left ?? 0) / 4 * 3) + 64
             try Memory.grow(&data, by: room, towards: whole, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }
@@ -240,7 +239,7 @@ package struct JSONReader {
     /// Returns the bytes between the quotes: the whole string unless it is `escaped`.
     package func slice(_ text: Text) throws -> UnsafeRawBufferPointer {
         guard text.start >= passed, text.end - passed <= bytes.count else {
-            throw Failure(reason: .syntax, message: "a string is asked for that was passed already", position: text.start)
+            throw Failure(reason: .syntax, message: "a string is requested after the reader has left it", position: text.start)
         }
         return UnsafeRawBufferPointer(rebasing: bytes[text.start - passed..<text.end - passed])
     }

@@ -6,8 +6,7 @@ public protocol PieceReader: AnyObject, Sendable {
     var size: Int { get }
     /// Fills the buffer with the next bytes, as many as are available at once. Returns their number; 0 at the end.
     /// - Throws: `.io`, `.permission`, `.notFound` or `.tooLarge` if this one file cannot be read, which becomes a problem of its version.
-    ///   Other
-    ///   errors end the exchange.
+    ///   Other errors end the exchange.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int
     /// Throws if the work is cancelled. Long work on the bytes calls it repeatedly. By default it never throws.
     func look() throws
@@ -26,7 +25,7 @@ extension PieceReader {
                 guard all.count + got <= limit else {
                     throw StoreError(
                         .tooLarge,
-                        "\(what) has more than \(limit) bytes, which is the most that is read of one. Move it away: "
+                        "\(what) has more than \(limit) bytes, the most that is read of one file. Move it away: "
                             + "no version makes such a file."
                     )
                 }

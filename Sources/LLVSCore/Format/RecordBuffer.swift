@@ -1,8 +1,8 @@
 import CLLVSShims
 
-/// Bytes that grow, in the forms that `ByteReader` reads: for records, of which a million entries may be written.
+/// A growing buffer for the forms that `ByteReader` reads: for records, which may have a million entries.
 ///
-/// Room is made first, for what will be put at most; putting then checks nothing but in debug builds.
+/// Reserve room for the most that will be written first. Writing then checks nothing, except in debug builds.
 struct RecordBuffer: ~Copyable {
     private(set) var count = 0
     private(set) var capacity = 0
@@ -28,7 +28,7 @@ struct RecordBuffer: ~Copyable {
         capacity = wanted
     }
 
-    /// Forgets the bytes, and the memory, too, where that is more than `limit`.
+    /// Removes the bytes, and releases the memory if it is more than `limit`.
     mutating func removeAll(keepingAtMost limit: Int = .max) {
         count = 0
         guard capacity > limit else { return }
@@ -84,7 +84,7 @@ struct RecordBuffer: ~Copyable {
         start?.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
     }
 
-    /// Room for `size` bytes, made before, that somebody else fills, for `keep` to say how many.
+    /// Calls `fill` with the reserved memory of `size` bytes, of which `fill` returns how many it wrote.
     mutating func withRoom(_ fill: (UnsafeMutableRawBufferPointer) -> Int) {
         let room = UnsafeMutableRawBufferPointer(start: start.map { $0 + count }, count: capacity - count)
         count += min(room.count, max(0, fill(room)))

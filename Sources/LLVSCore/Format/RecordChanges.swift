@@ -1,17 +1,17 @@
 import CLLVSShims
 
-/// A change on its way into a record. Pointers are borrowed for the call.
+/// A change that is about to be recorded. Pointers are borrowed for the call.
 package typealias RecordChange = BorrowedChange
 
-/// The changes that a record is made of: sorted by the bytes of their ids, each id once. Bytes are borrowed.
+/// The changes from which a record is made: sorted by the bytes of their ids, each id once. Bytes are borrowed.
 ///
-/// A view of what the caller handed in, in an order and with labels of its own: four bytes for each change.
+/// A view of the caller's changes, with an order and labels of its own: four bytes for each change.
 package struct RecordChanges: RandomAccessCollection {
     private let source: BorrowedChanges
-    /// For each change, which of the source it is, and its label; nil: all of them as they come.
+    /// For each change, its index in the source, and its label; nil if the source has the order and the labels already.
     private let order: [Item]?
 
-    /// Which change, and what it is recorded as.
+    /// The index of a change in the source, and the kind under which it is recorded.
     struct Item {
         private var packed: UInt32
         /// An index is below `Limits.changesPerVersion`, which is 2^24.
@@ -36,13 +36,13 @@ package struct RecordChanges: RandomAccessCollection {
 
     func storedVersion(at i: Int) -> VersionID? { self[i].storedVersion }
 
-    /// Calls with a few changes at a time, and the index of the first of them, from the first to the last. `withData`:
-    /// bytes of values are looked at as well.
+    /// Calls with a few changes at a time, and the index of the first of them, in order. `withData`: the body also reads the bytes of the
+    /// values.
     func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void)
         rethrows
     {
-        // Two runs, since what the next one points to is to arrive while the one before is looked at: of changes in
-        // no order, the memory for each would be waited for otherwise, and for its struct, id and data in turn.
+        // Two runs: the memory of the next one is prefetched while the current one is processed. Otherwise, changes in no order would wait
+        // for memory one by one, for the struct, the id and the data in turn.
         let size = Swift.max(1, Swift.min(size, count))
         try withUnsafeTemporaryAllocation(of: BorrowedChange.Bytes.self, capacity: 2 * size) { runs in
             let halves = (UnsafeMutableBufferPointer(rebasing: runs[..<size]), UnsafeMutableBufferPointer(rebasing: runs[size...]))
@@ -58,7 +58,7 @@ package struct RecordChanges: RandomAccessCollection {
         }
     }
 
-    /// Makes the changes from `first` on, and asks for the memory that they point to; how many there are.
+    /// Makes the changes from `first` on, and prefetches the memory to which they point. Returns how many there are.
     private func gather(_ first: Int, _ withData: Bool, into run: UnsafeMutableBufferPointer<BorrowedChange.Bytes>) -> Int {
         let made = Swift.max(0, Swift.min(run.count, count - first))
         guard let order else {
@@ -81,7 +81,7 @@ package struct RecordChanges: RandomAccessCollection {
         return made
     }
 
-    /// The first four cache lines; the processor guesses what follows.
+    /// Prefetches the first four cache lines; the processor predicts the following ones.
     @inline(__always)
     static func prefetch(_ bytes: UnsafeRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }
@@ -91,7 +91,7 @@ package struct RecordChanges: RandomAccessCollection {
 }
 
 extension RecordChanges {
-    /// The change of an id; nil when there is none. O(log changes).
+    /// Returns the change of an id; nil if there is none. O(log changes).
     func change(of id: UnsafeRawBufferPointer) -> RecordChange? {
         var low = 0, high = count
         while low < high {

@@ -1,12 +1,13 @@
-/// The second pass: the bytes of the record prepared last.
+/// The second pass: the bytes of the last prepared record.
 extension RecordEncoder {
-    /// The record prepared last, to be used before the encoder is used again or let go; `changes` are those that it was made from.
+    /// Returns the last prepared record. It must be used before the encoder is used again or released. `changes` are those from which it
+    /// was made.
     package func pieces(_ changes: RecordChanges) -> RecordPieces {
         guard let recordChecksum else { return RecordPieces(head.bytes) }
         return RecordPieces(length: recordSize, checksum: recordChecksum) { [unowned self] sink in try forEachPiece(changes, sink) }
     }
 
-    /// The record prepared last, as one run of bytes.
+    /// Returns the last prepared record as one array of bytes.
     package func bytes(_ changes: RecordChanges) throws -> [UInt8] { try pieces(changes).bytes() }
 
     private func forEachPiece(_ changes: RecordChanges, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {

@@ -80,7 +80,7 @@ package struct RecordHeader {
         guard crc == checksum else { return .damaged("has a header that does not match its checksum") }
         var body = ByteReader(UnsafeRawBufferPointer(rebasing: bytes[preludeSize..<tableOffset]))
         guard format == Self.format else {
-            return format == 0 ? .damaged("has a format that there is not") : .newer(body.versionID(), "format \(format)")
+            return format == 0 ? .damaged("has the format 0, which does not exist") : .newer(body.versionID(), "format \(format)")
         }
         guard flags & criticalFlags == 0, moreFlags == 0 else { return .newer(body.versionID(), "the flags \(flags) and \(moreFlags)") }
         guard let id = body.versionID(), let predecessorCount = body.count(atMost: 2) else {

@@ -1,6 +1,6 @@
 /// A record to append: pieces that are written one after another, borrowed for the call.
 ///
-/// The pieces of a large record are made as they are asked for, so that it is never in memory as a whole.
+/// The pieces of a large record are made on demand, so that it is never in memory as a whole.
 public struct RecordPieces {
     private enum Source {
         case whole(UnsafeRawBufferPointer)
@@ -12,7 +12,7 @@ public struct RecordPieces {
     public let length: Int
     private let knownChecksum: UInt32?
 
-    /// A record of these pieces, in order; they stay the caller's and must not change meanwhile.
+    /// Creates a record from these pieces, in order. They belong to the caller, and must not change meanwhile.
     public init(_ pieces: [UnsafeRawBufferPointer]) {
         source = .list(pieces)
         length = pieces.reduce(0) { $0 + $1.count }
@@ -21,8 +21,8 @@ public struct RecordPieces {
 
     package init(_ whole: UnsafeRawBufferPointer) { source = .whole(whole); length = whole.count; knownChecksum = nil }
 
-    /// `pieces` hands them to its argument, in order, the same each time that it is called.
-    /// - Parameter checksum: CRC-32C of all of them.
+    /// Creates a record from `pieces`, which passes them to its argument in order. Each call passes the same pieces.
+    /// - Parameter checksum: the CRC-32C of all of them.
     package init(length: Int, checksum: UInt32, pieces: @escaping (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void) {
         source = .made(pieces)
         self.length = length
@@ -30,10 +30,11 @@ public struct RecordPieces {
     }
 
     static let changed = StoreError(
-        .invalidArgument, "A version was changed while it was being stored. Leave what is handed in as it is until the call returns.")
+        .invalidArgument, "A version was changed while it was being stored. Do not change the arguments until the call returns.")
 
-    /// Calls with each piece, in order; the bytes are good until it returns.
-    /// - Throws: what `body` throws, and `.invalidArgument` when they are not `length` bytes in the end: somebody changed them meanwhile.
+    /// Calls with each piece, in order. Its bytes are valid until `body` returns.
+    /// - Throws: the errors of `body`, and `.invalidArgument` if the pieces do not have `length` bytes in all because they changed
+    ///   meanwhile.
     public func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         switch source {
         case .whole(let bytes): try body(bytes)
@@ -57,8 +58,8 @@ public struct RecordPieces {
         return crc
     }
 
-    /// A copy of all bytes at the beginning of `target`.
-    /// - Throws: `.internal` when there is too little room.
+    /// Copies all bytes to the beginning of `target`.
+    /// - Throws: `.internal` if `target` is too small.
     public func copy(to target: UnsafeMutableRawBufferPointer) throws {
         guard target.count >= length else {
             throw StoreError(.internal, "There is no room for a record of \(length) bytes in \(target.count).")

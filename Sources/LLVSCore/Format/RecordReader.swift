@@ -11,7 +11,7 @@ package struct RecordReader {
         window = []
     }
 
-    /// Calls with `count` bytes from `offset` on, reading ahead up to `ahead` more. Nil when the record ends before.
+    /// Calls with `count` bytes from `offset` on. Reads up to `ahead` more bytes in advance. Returns nil if the record ends before.
     package mutating func with<R>(_ offset: Int, _ count: Int, ahead: Int = 0, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         guard offset >= 0, count >= 0, offset <= length, count <= length - offset else { return nil }
         if offset < windowStart || offset + count > windowStart + window.count {
@@ -30,16 +30,16 @@ package struct RecordReader {
 }
 
 extension RecordReader {
-    /// A record that is in memory, of `length` bytes from `start` on.
+    /// Creates a reader of a record that is in memory, with `length` bytes from `start` on.
     package init(_ bytes: [UInt8], from start: Int = 0, length: Int) {
         self.length = max(0, min(length, bytes.count - start))
         read = { _, _ in }
-        // All of it is in the window from the beginning.
+        // The window has the whole record from the beginning.
         (window, windowStart) = (bytes, -start)
     }
 }
 
-/// What a record holds, part by part, each checked.
+/// The parts of a record, each checked.
 extension RecordReader {
     /// The header of the record.
     package mutating func header() throws -> RecordHeader.Reading {
@@ -53,11 +53,11 @@ extension RecordReader {
         }
     }
 
-    /// Calls with each change, in order of the ids. False where the table is damaged; what came before was told.
+    /// Calls with each change, in order of the ids. Returns false if the table is damaged; the changes before the damage were passed then.
     package mutating func forEachChange(_ header: RecordHeader, _ body: (RecordTable.Entry) throws -> Void) throws -> Bool {
         var offset = header.tableOffset, bodiesEnd = 0
         var starts: [UInt64] = []
-        var last: [UInt8] = [] // of the page before: ids ascend over all pages
+        var last: [UInt8] = [] // of the previous page: ids ascend over all pages
         for page in 0..<header.pageCount {
             try Memory.check()
             let before = last
@@ -85,7 +85,7 @@ extension RecordReader {
                 size = needs
             }
         }
-        // The directory has no checksum: it says where the pages are, or it is damaged.
+        // The directory has no checksum: if it does not match the pages, it is damaged.
         let directory = starts.count > 1 ? starts : []
         guard offset + 8 * directory.count == header.bodiesOffset, bodiesEnd == header.bodiesSize else { return false }
         guard !directory.isEmpty else { return true }
@@ -96,7 +96,7 @@ extension RecordReader {
         } ?? false
     }
 
-    /// Whether header and table are what was written: then the version is known, whatever became of its values.
+    /// Returns whether header and table are undamaged. If so, the version is known, even if its values are damaged.
     mutating func tellsVersion() throws -> Bool {
         guard case .whole(let header) = try header() else { return false }
         return try forEachChange(header) { _ in }
@@ -104,7 +104,7 @@ extension RecordReader {
 }
 
 extension RecordReader {
-    /// A record that is in memory.
+    /// Creates a reader of a record that is in memory.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init(length: UInt64(bytes.count)) { offset, buffer in
             buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[Int(offset)..<Int(offset) + buffer.count]))

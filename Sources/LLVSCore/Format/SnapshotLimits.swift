@@ -1,27 +1,27 @@
-/// Sizes and names of snapshot files; those that come from elsewhere are held against them.
+/// The limits on sizes and names of snapshot files. Files from elsewhere are checked against them.
 package enum SnapshotLimits {
     /// The format that this implementation writes: its name in manifests, and that of its folder.
     package static let format = "llvs-v1"
-    /// Bytes in a chunk file at most: 5 MB.
+    /// The most bytes of a chunk file: 5 MB.
     static let chunkSize = 5_000_000
-    /// Bytes in a chunk of another implementation's, which makes them of 5,000,000: 8 MiB.
+    /// The most bytes of another implementation's chunk: 8 MiB. It writes chunks of 5,000,000 bytes.
     package static let foreignChunkSize = 8 << 20
-    /// Bytes of the stream in one chunk at most, before compression.
+    /// The most bytes of the stream in one chunk, before compression.
     package static let payloadSize = 4 << 20
-    /// Bytes that are read of any snapshot file at most.
+    /// The most bytes that are read of any snapshot file.
     package static let fileSize = 128 << 20
     package static let chunkCount = 1_000_000
-    /// Bytes of a manifest: a digest with its quotes and a comma for each chunk, and as much again as all else can need.
+    /// The most bytes of a manifest: a digest with its quotes and a comma for each chunk, and as much again for the rest.
     package static let manifestSize = 67 * chunkCount + 64 << 10
-    /// Bytes of a snapshot's id: an upper-case UUID.
+    /// The bytes of a snapshot's id: an upper-case UUID.
     package static let idSize = 36
-    /// Bytes before the payload of a chunk: id, encoding, size.
+    /// The bytes before the payload of a chunk: id, encoding, size.
     package static let headerSize = idSize + 1 + 4
-    /// Bytes of the version file in an entry: what the largest metadata can take. Of 16 MiB all may be control characters of keys,
-    /// six bytes each in JSON, and there are fewer than 5 million keys in so much, each with 15 bytes around it and its value.
+    /// The most bytes of the version file in an entry: enough for the largest metadata. Its 16 MiB may consist of control characters in
+    /// keys, with six bytes each in JSON. Fewer than 5 million keys fit into it, each with 15 bytes around it and its value.
     package static let versionFileSize = 192 << 20
 
-    /// One or two components of letters, digits, `.`, `_` and `-` that do not begin with a dot.
+    /// Returns whether it is one or two components of letters, digits, `.`, `_` and `-` that do not begin with a dot.
     package static func isFileName(_ name: String) -> Bool {
         let components = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard components.count <= 2 else { return false }

@@ -35,7 +35,7 @@ extension ValueDifference {
             let count = llvs_shim_difference_make(base.baseAddress, base.count, value.baseAddress, value.count, scratch.baseAddress, raw)
             guard count > 0 else { return nil }
             let streams = UnsafeRawBufferPointer(rebasing: scratch[..<count])
-            // Check that the difference makes the value: a caller may have changed the value meanwhile.
+            // Verify that the difference makes the value: a caller may have changed the value meanwhile.
             let comesBack = try withScratch(value.count) { target in
                 llvs_shim_difference_apply(streams.baseAddress, count, base.baseAddress, base.count, target.baseAddress, target.count) == 1
                     && Bytes.crc32c(UnsafeRawBufferPointer(target)) == checksum

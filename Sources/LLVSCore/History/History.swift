@@ -48,7 +48,7 @@ package final class History {
         return table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .live && self.id($0) == id }
     }
 
-    /// As `ordinal(of:)`, but finds a staged version if there is no live one.
+    /// Returns the ordinal of a version, as `ordinal(of:)` does, or of a staged version if there is no live one.
     package func ordinalIncludingStaged(of id: VersionID) -> UInt32? {
         ordinal(of: id) ?? table.find(OrdinalTable.hash(id)) { rows[Int($0)].state == .staged && self.id($0) == id }
     }

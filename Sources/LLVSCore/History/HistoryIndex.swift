@@ -1,12 +1,12 @@
 /// The history as one run of bytes: a cache, so that opening a large store does not read every record.
 ///
 ///     index   = magic "LLVSHIX7" · size of mark varint · mark (the storage's) · branches varint · (size varint · name, or 255 u8 and its
-///     SHA-256 when it is longer than 64 bytes) ...
+///     SHA-256 if it is longer than 64 bytes) ...
 ///             · rows varint · row ... · persisted map
-///     row     = 255 u8, where a version was given up; else version id · timestamp · checksum u32 · value data size varint
+///     row     = 255 u8 for a version that was given up; else version id · timestamp · checksum u32 · value data size varint
 ///             · changes × 32 + traits varint (1: labels are true, 2: preserves, 4: ids are known, 8: made at another time,
 ///             16: undoes)
-///             · hash of each id that it changed u32 × changes, when they are · when it was made, when that is another time: the difference
+///             · hash of each id that it changed u32 × changes, if they are known · when it was made, if at another time: the difference
 ///             of the bits from the timestamp's, zigzag varint
 ///             · predecessors: 0, or how many rows back varint, twice · branch + 1 varint
 ///             · segment varint (place in the mark) · offset: distance from the end of the row before's record, zigzag varint · length
@@ -15,7 +15,7 @@
 ///     timestamp = bits of the f64, as the difference from those of the row before: zigzag varint, so small for versions that were made one
 ///     after another
 ///
-///     persisted map = 0 u8 when there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
+///     persisted map = 0 u8 if there is none; else 1 u8 · id of the flat map (16 bytes) · row of its version varint
 ///             · row + 1 of the version that it is patched to, 0 for none, varint · size of the patch varint · patch
 ///                     (2 and 3 u8 in place of 0 and 1 in a store whose values may be differences)
 ///
@@ -101,7 +101,7 @@ enum HistoryIndex {
                 branches.append(name)
             }
             guard let count = reader.count(atMost: reader.remaining) else { return nil }
-            // The index is decoded whole before the storage is told to resume after it.
+            // The whole index is decoded before the storage resumes after it.
             let history = History()
             do { try history.reserve(count) } catch { return nil }
             var end: UInt64 = 0, time: UInt64 = 0

@@ -56,7 +56,7 @@ package struct AncestorSearch: HistoryPass {
     }
 }
 
-/// Which of the two sides reach a version, as far as the walk by generation has found.
+/// The sides that reach a version, as far as the walk by generation has found.
 private struct Side: OptionSet {
     let rawValue: UInt8
     static let left = Side(rawValue: 1), right = Side(rawValue: 2), stale = Side(rawValue: 4)

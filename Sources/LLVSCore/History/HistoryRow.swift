@@ -43,7 +43,7 @@ extension History {
         static let keysAreKnown = Traits(rawValue: 16)
         /// It has a branch, and a version without one descends from it.
         static let isBehindUnbranched = Traits(rawValue: 32)
-        /// It says that it takes back other versions, or an undo: `UndoMarks`.
+        /// Its metadata say that it undoes other versions, or reverts an undo: `UndoMarks`.
         package static let undoes = Traits(rawValue: 64)
     }
 

@@ -43,8 +43,8 @@ package struct MergedAncestry {
     }
 }
 
-/// The versions that some have and another lacks: these and their ancestors, without that one and its ancestors, each after its
-/// predecessors. O(the ancestries of all).
+/// The versions that some versions have and another one lacks: the former and their ancestors, without the latter and its ancestors, each
+/// after its predecessors. O(the ancestries of all).
 package struct Brought: HistoryPass {
     private var held = OrdinalSet(), stack: [UInt32]
     /// The starts of the second walk, after that of `other`; nil once it runs.
@@ -171,8 +171,8 @@ package struct Ancestors: HistoryPass {
     }
 }
 
-/// Finds for many pairs of versions whether one is an ancestor of the other. O(versions since the first of them) for all pairs that
-/// predecessors other than merged ones lead to, and once more for each 64 of the other ancestors.
+/// Finds for many pairs of versions whether one is an ancestor of the other. O(versions since the first of them) for all pairs that first
+/// predecessors decide, and the same again for each 64 of the other ancestors.
 package struct NamedAncestors: HistoryPass {
     package struct Pair {
         package let version: UInt32, name: UInt32

@@ -16,7 +16,7 @@ struct OrdinalTable: ~Copyable {
     /// Bytes.
     var size: Int { (mask + 1) * MemoryLayout<UInt32>.stride }
 
-    /// One secret for each half: anybody who knows a factor can make ids that collide. An odd factor spreads the upper bits down, since a
+    /// One secret for each half: if a factor were known, ids could be made that collide. An odd factor spreads the upper bits down, since a
     /// random factor may end in many zeros.
     private static let secret = SystemRandomNumberGenerator.word(), other = SystemRandomNumberGenerator.word()
     private static let spreading = SystemRandomNumberGenerator.word() | 1

@@ -18,7 +18,7 @@ package struct SettledSteps: HistoryPass {
     private var next = 0
     /// For each version from the lowest of the 64 on: which of them it is or descends from.
     private var behind: [UInt64] = []
-    /// Where those of the 64 end that the walk up from the lowest has not met yet.
+    /// The bits from this index of `others` up are given. The walk up from the lowest has not yet met the others of the 64.
     private var untold = 0
 
     /// - Parameter heads: in the order of the fold, none an ancestor of another.

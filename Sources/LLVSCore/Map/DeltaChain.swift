@@ -1,8 +1,8 @@
 /// The changes of versions in sequence since a map in memory: deltas.
 ///
-/// A version of few changes gets no map when it is stored: copying the paths to them costs more than storing them, and most versions are
-/// never read. A chain looks up ids at each of its versions, in their changes and the map that it begins with, and returns the changes for
-/// making a map of one. It only grows, so results stay valid. Guarded by the lock of its `DeltaChains`.
+/// A version with few changes gets no map when it is stored: copying the paths to them costs more than storing them, and most versions are
+/// never read. A chain looks up ids at each of its versions, in their changes and in the map with which it begins. It also returns the
+/// changes from which a map of a version is made. It only grows, so results stay valid. Guarded by the lock of its `DeltaChains`.
 ///
 ///     position        0   1   2   3        number of changes before
 ///     base map · v1: a, b · v2: a · v3: c
@@ -25,7 +25,7 @@ final class DeltaChain {
     private var ends: [UInt32] = []
     private var keys = RecordBuffer()
     private var changes: [Change] = []
-    /// The last change for each hash. (Open addressing would have to compare keys; the lists of changes do it anyway.)
+    /// The last change for each hash. (Open addressing would have to compare keys, as the search in the lists of changes does anyway.)
     private var table: [UInt32] = []
     /// The newest map made from the chain, and its position.
     private var made: (position: Int, slot: MapCache.Slot)?
@@ -56,7 +56,7 @@ final class DeltaChain {
         return low < ordinals.count && ordinals[low] == ordinal ? Int(ends[low]) : nil
     }
 
-    /// Appends a version. `ordinal` must be above all in the chain.
+    /// Appends a version. `ordinal` must be higher than all in the chain.
     /// - Throws: `.outOfMemory`. Then some of the changes were appended, but not the version, so they are not found.
     func append(_ ordinal: UInt32, _ more: [MapChange]) throws {
         for change in more {
@@ -205,7 +205,7 @@ package final class DeltaChains: @unchecked Sendable {
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let chain = DeltaChain(slot, of: ordinal)
-            // Each is weighed once, since that takes as long as their maps have changes.
+            // Each is measured once, since that takes time in proportion to the changes of its maps.
             chains.last?.weighMaps(beside: slot.root)
             // Each chain keeps its first map alive. One full chain is retained, for versions just before.
             if let full = chains.firstIndex(where: { !isOpen($0) }), chains[(full + 1)...].contains(where: { !isOpen($0) }) {

@@ -30,10 +30,10 @@ final class FlatMap: @unchecked Sendable {
     /// Separate `slots`, if they are not in the file: in memory, or in a file of their own.
     private let ownSlots: UnsafeMutablePointer<MapEntry>?
     private let slotsFile: OpenCache?
-    /// The map that owns the nodes, if the slots differ.
+    /// The map that owns the nodes, if it is another one.
     let original: FlatMap?
 
-    /// Nil if the bytes are invalid. `versionLimit`: storing versions are below it. O(size).
+    /// Returns nil if the bytes are invalid. `versionLimit`: the ordinals of storing versions must be below it. O(size).
     init?(_ file: FlatMapFile, versionLimit: Int) {
         guard let base = file.nodes.baseAddress, file.isSound(versionLimit: versionLimit) else { return nil }
         id = file.id
@@ -198,13 +198,13 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// As above, for keys from `low` inclusive to `high` exclusive.
+    /// The same for keys from `low` inclusive to `high` exclusive.
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
-    /// As above, backwards: from the last key below `high` to the first not below `low`.
+    /// The same backwards: from the last key below `high` to the first not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool

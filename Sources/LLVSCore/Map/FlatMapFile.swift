@@ -9,7 +9,7 @@
 ///
 /// Immutable; safe from all threads, except that `extent` and `isGood` may be called by one thread at a time.
 final class FlatMapFile: @unchecked Sendable {
-    // Sendable: either `LazyMapReader`, the user, has a lock, or no other thread has it yet.
+    // Sendable: its user, `LazyMapReader`, has a lock; before that, only one thread has the file.
     static let magic: UInt64 = 0x3354_414C_4653_564C
     static let blockSize = 16 << 10
     static let footerSize = 48
@@ -24,7 +24,7 @@ final class FlatMapFile: @unchecked Sendable {
     let slots: UnsafePointer<MapEntry>
     private let covered: UnsafeRawBufferPointer
     private let checksums: UnsafeRawBufferPointer
-    /// Which blocks were verified.
+    /// The blocks that were verified.
     private var checked: [Bool]
     /// The bytes of the verified blocks.
     private(set) var checkedBytes = 0

@@ -53,7 +53,7 @@ final class LazyMapReader: @unchecked Sendable {
 
     private enum Number { case entry(Int), absent, void }
 
-    /// As `FlatMap.find`, with all checks.
+    /// Finds a key as `FlatMap.find` does, with all checks.
     private func number(of key: UnsafeRawBufferPointer) -> Number {
         guard let base = file.nodes.baseAddress else { return .void }
         var offset = file.root

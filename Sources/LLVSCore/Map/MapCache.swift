@@ -103,7 +103,7 @@ package final class MapCache: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Returns a version's map. The caller holds the store's lock for reading, and uses the map only while it does. `found` tells whether
+    /// Returns a version's map. The caller holds the store's lock for reading, and uses the map only while it does. `found` reports whether
     /// it is in memory; `root` is nil if it is empty.
     @inline(__always)
     func root(of ordinal: UInt32) -> (found: Bool, root: Unmanaged<MapNode>?) {

@@ -49,7 +49,7 @@ extension MapNode {
         try differences(a, b, bounds) { if bounds.hold($0) { try body($0, $1, $2) } }
     }
 
-    /// As above, but may also pass keys outside of the bounds that share a leaf with some inside.
+    /// The same, but may also pass keys outside of the bounds that share a leaf with some inside.
     private static func differences(
         _ a: MapNode?, _ b: MapNode?, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {

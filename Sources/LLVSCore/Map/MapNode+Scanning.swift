@@ -16,7 +16,7 @@ extension MapNode {
         walk(from: low, to: high, isWithin: false, isBackwards: false, body)
     }
 
-    /// As `forEach(from:to:)`, backwards: from the last key below `high` to the first not below `low`.
+    /// The same as `forEach(from:to:)`, backwards: from the last key below `high` to the first not below `low`.
     @discardableResult
     package func forEachBackwards(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool

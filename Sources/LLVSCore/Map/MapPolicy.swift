@@ -78,7 +78,7 @@ package enum MapPolicy {
 
     // MARK: Saving
 
-    /// What to do with the map of a version when it is saved.
+    /// The treatment of a version's map when it is saved.
     enum Keeping { case delta, map, nothing }
 
     static func keeping(changes: Int) -> Keeping {

@@ -31,7 +31,7 @@ extension MapProvider {
         var dependencies: [UInt32?]?
         try records.forEachChange(place) { entry, header in
             guard header.checksum == checksum else {
-                throw records.damaged(place, "is not the one that was there", version: history.id(ordinal))
+                throw records.damaged(place, "is not the one that was found before", version: history.id(ordinal))
             }
             try body(change(entry, header, of: ordinal, place, &dependencies, locating: locating))
         }
@@ -51,7 +51,7 @@ extension MapProvider {
             let known = dependencies ?? lock.withRead { header.dependencies.map(dag.ordinalIncludingStaged) }
             dependencies = known
             guard let version = known[entry.dependency] else {
-                throw records.damaged(place, "names a version that is not here", version: header.id, value: entry.id)
+                throw records.damaged(place, "names a version that is not in the store", version: header.id, value: entry.id)
             }
             let isInPassing = locating && known.count * RecordTable.changesPerPage <= 4 * header.changeCount
             // If it cannot be read now, reading the value throws.
@@ -78,7 +78,7 @@ extension MapProvider {
             let row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
             table = try ChangeTable(row.place, anew: true, in: provider.records)
             guard table.header.checksum == row.checksum else {
-                throw provider.records.damaged(row.place, "is not the one that was there", version: provider.history.id(ordinal))
+                throw provider.records.damaged(row.place, "is not the one that was found before", version: provider.history.id(ordinal))
             }
             try advance()
         }

@@ -124,7 +124,7 @@ extension MapProvider {
         case .remove, .preserveRemoval: return MapChange(key: id, entry: nil)
         case .preserve:
             guard let stored = found.dependency, let version = lock.withRead({ dag.ordinalIncludingStaged(of: stored) }) else {
-                throw records.damaged(place, "names a version that is not here", version: history.id(ordinal), value: id)
+                throw records.damaged(place, "names a version that is not in the store", version: history.id(ordinal), value: id)
             }
             return MapChange(key: id, entry: MapEntry(version: version, size: MapEntry.unknownSize, bodyOffset: 0))
         }
@@ -158,7 +158,7 @@ extension MapProvider {
         let unknown = lock.withRead { dag.ordinalsOfUnknownKeys(from: start) }
         for (i, ordinal) in unknown.enumerated() {
             if i & 255 == 0 {
-                try control.check(.reading, i, of: unknown.count, doing: "Learning which values were changed in \(storage.description)")
+                try control.check(.reading, i, of: unknown.count, doing: "Finding which values were changed in \(storage.description)")
             }
             var hashes: [UInt32] = []
             // A damaged record is skipped; it is read again when its content matters.

@@ -45,7 +45,7 @@ extension MapProvider {
         if size > account.mostOfOneMap / 2, let writer = fileWriter, let made = try FlatMap(flat, replacing: updates, to: writer) {
             return made
         }
-        try Memory.expect(size, "Taking up a map")
+        try Memory.expect(size, "Replacing the entries of a map")
         return FlatMap(flat, replacing: updates)
     }
 

@@ -1,5 +1,5 @@
-/// Counts recent operations at versions whose maps are not in memory, for `MapPolicy`: after enough of them a map pays. Safe from all
-/// threads.
+/// Counts recent operations at versions whose maps are not in memory, for `MapPolicy`: after enough of them a map saves time. Safe
+/// from all threads.
 final class UseCounts: Sendable {
     enum Use: UInt32 {
         /// A value was read at this version.

@@ -78,7 +78,7 @@ public struct Metadata: Hashable, Sendable {
             guard size <= Limits.metadataSize else {
                 throw StoreError(
                     .invalidMetadata,
-                    "The metadata of one version may hold \(Limits.metadataSize) bytes in all; keep larger data in values.")
+                    "The metadata of one version may hold \(Limits.metadataSize) bytes in all; store larger data in values.")
             }
         }
         // Sorted first, so that the cost per key stays low for many keys. The sort is stable: of equal keys the last stays last.
@@ -105,7 +105,7 @@ public struct Metadata: Hashable, Sendable {
     public func checkMade() throws {
         if entries.count > Limits.metadataKeys {
             throw StoreError(
-                .invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Keep more in values."
+                .invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Use values for more."
             )
         }
         if entries.first?.key.isEmpty ?? false {
@@ -115,7 +115,7 @@ public struct Metadata: Hashable, Sendable {
             throw StoreError(
                 .invalidMetadata,
                 "The metadata under __llvs_branch is not a JSON string, which the name of a branch must be: \"draft\", with its quotes. "
-                    + "Write it so, or give the branch by its own parameter."
+                    + "Write it in this form, or pass the branch by its own parameter."
             )
         }
         if let branch, branch.utf8.count > Limits.branchNameSize {

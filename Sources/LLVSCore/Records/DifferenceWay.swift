@@ -70,7 +70,7 @@ struct DifferenceWay {
             case .step(let next): steps.append(next)
             }
         }
-        guard var made = base else { throw StoreError(.internal, "A value that is a difference leads nowhere.") }
+        guard var made = base else { throw StoreError(.internal, "A value that is a difference has no base.") }
         // Apply the steps from the base to the value. The last step is based on the base, which is no step itself.
         while let step = steps.popLast() {
             let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
@@ -126,12 +126,12 @@ struct DifferenceWay {
             let difference = try read(bytes, step)
             return (try base.withUnsafeBytes { try difference.apply(to: $0, into: target) }, !difference.base.hasContentForm)
         }
-        guard isMade else { throw damage(step, "has a value that is not what its difference says") }
+        guard isMade else { throw damage(step, "has a value that does not match its difference") }
         // If the id of the base's version is not computed, two contents may be recorded under it. So compare the digest.
         guard needsDigest else { return }
         let digest = try records.findChange(step.place, id, anew: isAnew)?.body.digest
         guard let digest, digest == SHA256.digest(UnsafeRawBufferPointer(target)) else {
-            throw damage(step, "has a value without the digest that its difference needs, or with another")
+            throw damage(step, "has a value without the digest that its difference needs, or with a wrong one")
         }
     }
 
@@ -145,11 +145,11 @@ struct DifferenceWay {
             do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage { failure = failure ?? error }
         }
         guard var error = failure else {
-            throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not here")
+            throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not in the store")
         }
         // Name the version of the base: it is damaged, and only it must be repaired.
         error.message =
-            "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference, and stands on that of version "
+            "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference from that of version "
             + "\(wanted.version), which is damaged. \(error.message)"
         error.valueID = ValueID(unchecked: id)
         error.versionID = wanted.version.description
@@ -160,7 +160,7 @@ struct DifferenceWay {
     /// - Throws: `.damaged` also if the record holds another value. Another record of the version may have the right one.
     private func base(_ wanted: Wanted, in place: RecordPlace) throws -> Base {
         if wanted.hint != 0, let found = try stored(wanted, in: place, at: wanted.hint, anew: isAnew) { return found }
-        let another = "does not hold a value on which another one stands"
+        let another = "lacks the base of another value"
         guard let found = try records.findChange(place, id, anew: isAnew), found.kind == .insert || found.kind == .update,
             found.body.size == wanted.size
         else { throw records.damaged(place, another, version: wanted.version, value: id) }

@@ -8,7 +8,7 @@ extension Records {
     ) throws -> R {
         var result: R?
         try readBody(place, entry, id: id, stored: stored, anew: anew) { result = try body($0) }
-        guard let result else { throw StoreError(.internal, "A value was read, and nothing came of it.") }
+        guard let result else { throw StoreError(.internal, "A value was read without a result.") }
         return result
     }
 
@@ -19,7 +19,7 @@ extension Records {
     ) throws {
         guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
-                throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
+                throw damaged(place, "lacks a value that another version names", version: stored, value: id)
             }
             if let blob = found.body.blob { return try withBlob(blob, found.body, place, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
@@ -149,7 +149,7 @@ extension Records {
     /// record.
     func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
         guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {
-            throw damaged(place, "does not hold a value that another version says it does", version: stored, value: id)
+            throw damaged(place, "lacks a value that another version names", version: stored, value: id)
         }
         return located
     }
@@ -159,7 +159,7 @@ extension Records {
     func check(_ blob: BlobID, _ body: StoredBody, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws {
         try readBlob(blob, at: body.size, into: UnsafeMutableRawBufferPointer(start: nil, count: 0), id: id, stored: stored)
         guard let digest = body.digest, let told = storage.blobTells(blob), !digest.starts(with: told) else { return }
-        throw damaged(place, "names a file for a value in which another value is", version: stored, value: id)
+        throw damaged(place, "names a file that holds another value", version: stored, value: id)
     }
 
     /// Fills the buffer with bytes of the value from `offset`. Errors name the value and its version.

@@ -53,7 +53,7 @@ extension Records {
                 guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil else { return }
                 try withValue(entry, in: place, of: header.id) { bytes in
                     if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
-                        throw damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                        throw damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
                     }
                 }
             }

@@ -43,7 +43,7 @@ package final class Records: @unchecked Sendable {
         if place.segment == ProvisionalRecords.segment {
             guard provisional.read(place, at: offset, into: buffer) else {
                 throw StoreError(
-                    .unknownVersion, "A version that a merge was making was given up meanwhile. Ask for versions that are in the history.")
+                    .unknownVersion, "A version that a merge was making was discarded meanwhile. Read versions that are in the history.")
             }
             return
         }
@@ -117,7 +117,7 @@ package final class Records: @unchecked Sendable {
         let (file, offset) = storage.location(place)
         return StoreError(
             .damaged,
-            "The record at \(offset) of \(file) \(why). A retrieve from whoever has the version\(version.map { " \($0)" } ?? "") repairs "
+            "The record at \(offset) of \(file) \(why). A retrieve from a store with the version\(version.map { " \($0)" } ?? "") repairs "
                 + "it; verify the store to see what else is damaged.",
             valueID: value.map { ValueID(unchecked: $0) }, versionID: version?.description)
     }

@@ -55,8 +55,8 @@ extension CallbackStorage {
             guard idle < 1000 else {
                 throw StoreError(
                     .io,
-                    "Listing the records of \(store) does not come to an end: its mark moves on, and what is listed is always the same. "
-                        + "Mend the storage: its scan reports what came after the mark, and leaves the mark where nothing did."
+                    "Listing the records of \(store) does not end: its mark advances, and it always lists the same. "
+                        + "Repair the storage: its scan reports what came after the mark, and returns the same mark if nothing did."
                 )
             }
         }
@@ -71,7 +71,7 @@ extension CallbackStorage {
         do {
             // Far more than the size of any record. Keeps the arithmetic below from overflowing.
             guard size >= UInt64(CallbackStorage.headerSize), size < 1 << 60 else {
-                throw damaged(place, "the host lists \(size) bytes, which cannot be")
+                throw damaged(place, "the host lists \(size) bytes, which is impossible")
             }
             let wanted = Int(min(size, UInt64(CallbackStorage.headerSize + 4 + CallbackStorage.blockSize)))
             if !thorough, listed.first.count >= wanted {

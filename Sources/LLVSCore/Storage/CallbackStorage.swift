@@ -103,7 +103,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     public var damages: [StorageDamage] { lock.withLock { damageList } }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
 
-    /// The host does not tell what its medium holds. Its caches are not known either.
+    /// The host does not report what its medium holds. Its caches are not known either.
     public func overhead(of place: RecordPlace) -> UInt64 { CallbackStorage.envelopeSize(place.length) &- place.length }
 
     // MARK: Writing
@@ -140,7 +140,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
                 throw StoreError(
                     .unknownOutcome,
                     "Adding \(records.count) records to \(description) failed: the host's append returned \(places.count) places. "
-                        + "Whether they were stored is not known."
+                        + "It is not known whether they were stored."
                 )
             }
             own.formUnion(places)

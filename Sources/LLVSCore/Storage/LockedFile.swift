@@ -24,7 +24,7 @@ final class LockedFile: Sendable {
         llvs_shim_leave_to_child(file.descriptor)
     }
 
-    /// The permissions of a file that any process which can open it may lock: it is only for those who may write the store.
+    /// The permissions of a file that any process which can open it may lock. Only users who may write the store can open it.
     private static func mode(_ system: FileSystem) -> UInt32 { 0o600 | (system.mode & 0o022) * 3 }
 
     /// Opens the file, or creates it. A file with a second name could be any file of this user: it is replaced by a new one with the same
@@ -118,7 +118,7 @@ final class LockedFile: Sendable {
     }
 
     private static let without =
-        "Where the coordinator is, is kept in a cache, and other processes may open one of the same name. Remove what is there."
+        "The coordinator's place is stored in a cache, and other processes may open a coordinator of its name. Remove what is there."
 
     /// Puts a new file in its place, with the first bytes of the other file, if any. Returns nil if none can be created.
     private static func replaced(_ other: LockedFile?, _ place: DirectoryEntry, _ system: FileSystem) throws -> LockedFile? {

@@ -40,7 +40,7 @@ public protocol Storage: AnyObject, Sendable {
     func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws
 
     /// Returns how far `scan` has come, for `resume` in a later process: opaque bytes, to be stored as a cache. Nil if the storage cannot
-    /// tell.
+    /// report that.
     func scanMark() -> [UInt8]?
     /// Continues from a mark, before the first scan, so that `scan` reports only later records. Returns this process's segment number for
     /// each segment in the earlier process's places. Returns nil, and does not continue, if not everything that the mark covers exists.
@@ -245,7 +245,7 @@ public enum Loss: UInt32, Sendable {
     /// Bytes of a value. The version is present, and its other values can be read.
     case value = 2
     /// A file ends in bytes that count as never written, or without a mark that it is complete: its writer is still writing, or was
-    /// killed, or the file was truncated. The file does not tell whether anything is lost.
+    /// killed, or the file was truncated. The file does not show whether anything is lost.
     case unfinished = 3
 }
 
@@ -261,7 +261,7 @@ public struct StorageDamage: Hashable, Sendable {
     public var version: VersionID?
     /// The value concerned, if it is one and is known.
     public var value: ValueID?
-    /// What is lost.
+    /// The loss that the damage causes.
     public var lost: Loss
     /// The version that causes the loss, if the value is a difference and its own bytes are whole: its base, which that version stored, is
     /// damaged, and has an entry of its own. Repairing that version heals this value.
@@ -297,7 +297,7 @@ public enum Durability: UInt32, Sendable {
     case normal = 2
 }
 
-/// Tells whether blobs may have arrived: see `Storage.blobMark`.
+/// Changes when blobs may have arrived: see `Storage.blobMark`.
 public struct BlobMark: Equatable, Sendable {
     let inode: UInt64, modified: Int64, changed: Int64
     init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) {

@@ -14,13 +14,13 @@ package enum StorageRange {
         return offset
     }
     static func unknownPlace(_ store: String) -> StoreError {
-        StoreError(.invalidArgument, "Reading a record of \(store) failed: its place is not one that this storage gave out.")
+        StoreError(.invalidArgument, "Reading a record of \(store) failed: its place is not from this storage.")
     }
     static func noBlobs(_ store: String) -> StoreError {
-        StoreError(.unsupported, "\(store) keeps all values within its records; it has no blobs.")
+        StoreError(.unsupported, "\(store) stores all values within its records; it has no blobs.")
     }
     static func closed(_ store: String) -> StoreError {
-        StoreError(.closed, "\(store) was closed. Open it again to go on.")
+        StoreError(.closed, "\(store) was closed. Open it again to continue.")
     }
     static func readOnly(_ store: String) -> StoreError {
         StoreError(.readOnly, "Writing to \(store) failed: it was opened read-only. Open it for writing.")

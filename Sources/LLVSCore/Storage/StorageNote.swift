@@ -22,7 +22,7 @@ package final class CachedNote: StorageNote, @unchecked Sendable {
 
 /// Replaces a note that was released.
 package final class ClosedNote: StorageNote {
-    package static var error: StoreError { StoreError(.closed, "The coordinator is closed. Open it again to go on.") }
+    package static var error: StoreError { StoreError(.closed, "The coordinator is closed. Open it again to continue.") }
     package init() {}
     package func read() throws -> [UInt8]? { nil }
     package func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool) throws { throw ClosedNote.error }
@@ -63,7 +63,7 @@ final class NoteClaim: Sendable {
 ///           16   4  bytes of data, at most 136
 ///           20   4  checksum of bytes 0..<20 and of the data
 ///           24      data
-///     slot as it was written before: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
+///     slot as earlier releases wrote it: magic "LLVSnot\n", 160 bytes, data at 20, then zeros, and at 156 the checksum of bytes 0..<156
 ///
 /// The lock is the system's (`flock`): it ends with the process, however that ended, and children do not have it. What was written is
 /// still there after a kill at any moment, since the other slot is unchanged. Nothing is synced. A process that may only read the store
@@ -143,14 +143,14 @@ final class NoteFile: StorageNote, @unchecked Sendable {
         guard let new = try LockedFile.open(place, system, isReadOnly: false, storeOwner: storeOwner, makeDirectory: makeDirectory) else {
             throw StoreError(
                 .notFound,
-                "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be made again. "
-                    + "Look at what is in its place.",
+                "Writing the note \(path) failed: it was deleted, moved or replaced while it was open, and cannot be created again. "
+                    + "Check what is in its place.",
                 path: path)
         }
         Log.write(
             .warning,
             isOurs
-                ? "The note \(path) was deleted, moved or replaced while it was open. It is made again."
+                ? "The note \(path) was deleted, moved or replaced while it was open. It is created again."
                 : "The program closed the descriptor of the note \(path). It is opened again: find out what in the program closes "
                     + "descriptors that it did not open.")
         held = new
@@ -186,7 +186,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
     func write(_ data: UnsafeRawBufferPointer, isBehindAppend: Bool = false) throws {
         guard data.count <= NoteFile.mostData else {
             throw StoreError(
-                .tooLarge, "A note of \(data.count) bytes was to be written to \(path); it takes \(NoteFile.mostData).", path: path)
+                .tooLarge, "A note of \(data.count) bytes was to be written to \(path); it holds at most \(NoteFile.mostData).", path: path)
         }
         try hold()
         let next = (number ?? 0) &+ 1, place = NoteFile.head..<NoteFile.head + data.count

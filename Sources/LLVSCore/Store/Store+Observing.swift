@@ -1,8 +1,8 @@
 /// Observes new versions, whichever process adds them.
 extension Store {
-    /// Calls back soon after versions were added to the history, until cancelled: versions of this handle, and those of other processes
-    /// and handles, which are checked for when something changes at the storage's place. Calls are made one at a time, on a thread of its
-    /// own. Versions that are added in quick succession cause one call.
+    /// Calls back soon after versions were added to the history, until cancelled. It reports versions of this handle, of other handles and
+    /// of other processes; the storage is checked for the latter when something changes at its place. Calls are made one at a time, on a
+    /// thread of its own. Versions that are added in quick succession cause one call.
     ///
     /// If the file system does not notify, or others may write unnoticed, the storage is checked every two seconds. If a storage cannot
     /// be watched (memory, the host's), only versions that come through this handle are reported, including those of a reload.
@@ -47,7 +47,7 @@ extension Store {
         do { try reloadHistory() } catch {
             if (error as? StoreError)?.code == .closed { return false }
             // Readers and writers get the error. It may be gone at the next check.
-            Log.write(.debug, "Looking for new versions in \(description) failed: \(error)")
+            Log.write(.debug, "Checking for new versions in \(description) failed: \(error)")
         }
         return true
     }

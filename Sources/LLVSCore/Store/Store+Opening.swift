@@ -1,7 +1,7 @@
-/// From records to history: opening, and picking up what others added.
+/// Builds the history from records: when the store is opened, and when others have added versions.
 extension Store {
-    /// The storage that the options name, open.
-    /// - Throws: as `init(path:options:)`.
+    /// Opens the storage that the options name.
+    /// - Throws: the same as `init(path:options:)`.
     public static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
         switch options.storage {
         case .memory: return MemoryStorage()
@@ -29,15 +29,15 @@ extension Store {
         }
     }
 
-    /// The version that a record names, as far as its first bytes tell: for damage reports.
+    /// Returns the version that a record names, as far as its first bytes show: for damage reports.
     @Sendable public static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
         if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
         return nil
     }
 
-    /// The first scan. When two records of one version differ, the one with the smaller digest prevails: then
-    /// all is read once more, with the choice known.
-    /// - Throws: what the control throws, and what scanning does.
+    /// Does the first scan. If two records of one version differ, the one with the smaller digest prevails: then everything is read once
+    /// more, with the choice known.
+    /// - Throws: the errors of the control and of scanning.
     func load(_ control: PacedControl = .none) throws {
         try control.look()
         try Waiting.looking(at: control) { try loadCaches(control) }
@@ -69,7 +69,7 @@ extension Store {
     /// - Parameter control: polled for cancellation; it gets no progress.
     public func reloadHistory(_ control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
-        let paced = control.quiet.paced(.reading, doing: "Looking for new versions in \(description)")
+        let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
         let added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
         if !added.isEmpty { observers.tell(added) }
         return added.count
@@ -234,10 +234,10 @@ extension Store {
         guard let x, let y else {
             // A damaged record is no loss if the other one is whole.
             if x == nil {
-                noteDamage(a, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: y != nil)
+                noteDamage(a, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: y != nil)
             }
             if y == nil {
-                noteDamage(b, "A record of version \(id) is damaged, or is not what the id says.", version: id, isOneOfTwo: x != nil)
+                noteDamage(b, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: x != nil)
             }
             return (x == nil && y != nil ? b : a, x == nil)
         }
@@ -249,7 +249,8 @@ extension Store {
         return (prevailing, false)
     }
 
-    /// False while a value of the record is a difference from one of a version that is not here. Bases of what is here always are.
+    /// Returns false while a value of the record is a difference from a value of a version that is absent. The bases of a version in the
+    /// history are always present.
     private func areBasesHere(_ place: RecordPlace) throws -> Bool {
         do {
             guard try records.header(place).hasDifferences else { return true }
@@ -264,7 +265,7 @@ extension Store {
         } catch let error as StoreError where error.code.isDamage { return true }
     }
 
-    /// Nil when the record is damaged, or is not what its id says; blobs are not looked at.
+    /// Returns the digest; nil if the record is damaged or does not match its id. Blobs are not read.
     private func digestOfWhole(_ place: RecordPlace) throws -> [UInt8]? {
         do {
             return try records.isWhole(place, withBlobs: false) && vouching(ofRecordAt: place) != .none
@@ -313,7 +314,7 @@ extension Store {
         return added
     }
 
-    /// - Parameter isOneOfTwo: there is another record of the version, which is whole.
+    /// - Parameter isOneOfTwo: whether there is another record of the version, which is whole.
     func noteDamage(_ place: RecordPlace, _ message: String, version: VersionID? = nil, isOneOfTwo: Bool = false) {
         let (file, offset) = storage.location(place)
         var damage = StorageDamage(file: file, offset: offset, message: message, version: version)
@@ -322,19 +323,19 @@ extension Store {
         Log.write(.warning, "\(damage.file), at byte \(damage.offset): \(damage.message)")
     }
 
-    /// The ordinal of a version, looking for it with a reload when it is not known yet; nil when it is nowhere.
+    /// Returns the ordinal of a version; nil if it does not exist. Reloads if the version is not known yet.
     package func findOrdinal(_ id: VersionID) throws -> UInt32? {
         if let ordinal = try lock.withRead({
             try checkOpenLocked(); return dag.ordinalIncludingStaged(of: id)
         }) {
             return ordinal
         }
-        // Also when this reload found nothing: another thread's may have, meanwhile.
+        // Even if this reload found nothing: another thread's may have found it meanwhile.
         try reloadHistory()
         return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }
 
-    /// As `findReadable`, but an unknown version is an error; so is a staged one where something is to be built on it.
+    /// The same as `findReadable`, but throws for an unknown version, and for a staged one if a version is to be built on it.
     package func requireOrdinal(_ id: VersionID, _ code: StoreError.Code = .unknownVersion, toBuildOn: Bool = false) throws -> UInt32 {
         let found = try findReadable(id)
         guard let ordinal = found, !toBuildOn || lock.withRead({ [.live, .virtual].contains(dag.rows[Int(ordinal)].state) }) else {
@@ -347,7 +348,7 @@ extension Store {
                     versionID: id.description)
             }
             throw StoreError(
-                code, "\(what) is not in \(description). Retrieve it from where it was made, or check the id.", versionID: id.description)
+                code, "\(what) is not in \(description). Retrieve it from its maker, or check the id.", versionID: id.description)
         }
         return ordinal
     }

@@ -6,11 +6,11 @@ extension Store {
         public var versions: UInt64
         /// Versions without successors.
         public var heads: UInt64
-        /// Versions whose ancestry is not completely here.
+        /// Versions whose ancestry is incomplete.
         public var pending: UInt64
         /// Damaged places met so far.
         public var damaged: UInt64
-        /// What the storage counts.
+        /// The counts of the storage.
         public var storage: StorageStatistics
         /// Bytes that the history takes in memory.
         public var historyMemory: UInt64
@@ -22,14 +22,14 @@ extension Store {
         public var differenceValueBytes: UInt64
     }
 
-    /// Counts and sizes. O(1), but for the storage's look at its files.
-    /// - Parameter control: looked at with stage `.listing`.
-    /// - Throws: `.cancelled`, what the progress callback throws, and `.closed`.
+    /// Returns counts and sizes. O(1), except that the storage examines its files.
+    /// - Parameter control: checked with stage `.listing`.
+    /// - Throws: `.cancelled`, the errors of the progress callback, and `.closed`.
     public func statistics(_ control: OperationControl = OperationControl()) throws -> Statistics {
         try checkOpen()
-        let paced = control.paced(.listing, doing: "Counting what is in \(description)")
+        let paced = control.paced(.listing, doing: "Counting the contents of \(description)")
         try paced.look()
-        // The storage looks at its files: nobody waits for the history meanwhile.
+        // The storage examines its files without the lock, so that no thread waits for the history meanwhile.
         let counted = try storage.statistics(paced), damaged = storage.damages.count
         let differences = differencing.counts
         return try lock.withRead {

@@ -114,7 +114,7 @@ public final class Store: @unchecked Sendable {
     public convenience init(path: String, options: Options = Options()) throws {
         try options.check()
         guard !path.utf8.contains(0) else {
-            throw StoreError(.invalidArgument, "The path of a store holds a NUL byte, which no path can. Give another.")
+            throw StoreError(.invalidArgument, "The path of a store contains a NUL byte, which no path can contain. Give another.")
         }
         let began = Log.begin(.info)
         let storage: any Storage
@@ -227,7 +227,7 @@ public final class Store: @unchecked Sendable {
     /// Throws when the store is closed. The caller holds the lock.
     @inline(__always)
     package func checkOpenLocked() throws {
-        lock.assertHeld("What says whether a store is closed")
+        lock.assertHeld("The state of whether a store is closed")
         if isClosed || commits.lock.isLeft { throw closedError }
     }
 
@@ -236,8 +236,8 @@ public final class Store: @unchecked Sendable {
             .closed,
             commits.lock.isLeft
                 ? "The store is closed, since a callback of its storage did not return while a version was being stored: "
-                    + "it may be there, or not. Open the store again to go on."
-                : "The store is closed. Open it again to go on.")
+                    + "it may or may not be stored. Open the store again to continue."
+                : "The store is closed. Open it again to continue.")
     }
 
     /// Runs `body`, in which the storage appends or scans, in one thread at a time. Messages are logged afterwards.
@@ -276,7 +276,7 @@ public final class Store: @unchecked Sendable {
             StoreError(
                 .busy,
                 "A coordinator named \"\(name)\" is open on \(description) already, \(`where`): "
-                    + "each would save where it is, and make two heads. Close that one, or open this one under another name."
+                    + "each would save at its own place, and make two heads. Close that one, or open this one under another name."
             )
         }
         if !isReadOnly, !coordinators.withLock({ $0.insert(name).inserted }) { throw busy("through the same store") }

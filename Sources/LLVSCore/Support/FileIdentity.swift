@@ -17,7 +17,7 @@ package struct FileIdentity: Hashable, Sendable {
         do throws(Errno) { return FileIdentity(try System.status(descriptor)) == self } catch { return error.code != EBADF }
     }
 
-    /// What a path names now. `unknown` if the check failed.
+    /// The file that a path names now. `unknown` if the check failed.
     enum Found {
         case same(size: UInt64), gone, unknown
     }
@@ -41,8 +41,8 @@ extension StoreError {
     static func gone(_ doing: String, _ store: String, path: String) -> StoreError {
         StoreError(
             .notFound,
-            "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, and nobody would find what is "
-                + "written. Close the store, put back what was there where it can be had, and open the store again.",
+            "\(doing) \(store) failed: \(path) was deleted, moved or replaced while the store was open, so what is "
+                + "written now would be lost. Close the store, restore the former file or directory if you can, and open the store again.",
             path: path)
     }
 }

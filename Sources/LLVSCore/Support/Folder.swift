@@ -3,7 +3,7 @@
 ///
 /// The directory that the caller named may be a link itself; one within it may not. It is opened on first use. Safe from all threads.
 package final class Folder: Sendable {
-    /// For messages, and to find the directory again after it was removed and created anew.
+    /// For messages, and to find the directory again after it was removed and created again.
     package let path: String
     /// The name within the directory above; nil for the one that the caller named.
     private let inner: (above: Folder, name: String)?
@@ -12,7 +12,7 @@ package final class Folder: Sendable {
 
     /// A directory that the caller named.
     package init(_ path: String) { self.path = path; inner = nil; isPinned = false }
-    /// Whether it refers to the one open directory forever.
+    /// Whether it refers to one open directory forever, whatever has its name.
     private let isPinned: Bool
     private init(pinning opened: Opened, of folder: Folder) {
         path = folder.path; inner = folder.inner; isPinned = true

@@ -137,7 +137,7 @@ package final class Gate: HostCallMark, @unchecked Sendable {
 
     package func checkOpen(_ what: @autoclosure () -> String) throws {
         guard state.withLock({ $0.isClosed }) else { return }
-        throw StoreError(.closed, "\(what()) is not possible: the \(whose) is closed. Open another to go on.")
+        throw StoreError(.closed, "\(what()) is not possible: the \(whose) is closed. Open another one to continue.")
     }
 
     /// Closes the gate after the running call. If this thread runs that call, the gate closes at its end.

@@ -1,8 +1,8 @@
-/// The timestamps that a process gave to versions. None is given twice, so that two saves are never the same version by accident.
+/// The timestamps that a process gave to versions. None is given twice, so that two saves never become the same version by accident.
 ///
-/// Times from the clock only grow. Times that are ahead of it, since a predecessor's time is, are remembered one by one, so that a
-/// version from the far future only affects its descendants. After the largest number there is none: it is given again. Safe from all
-/// threads.
+/// Times from the clock only grow. A time ahead of the clock, because the predecessor's time is ahead, is remembered by itself: a version
+/// from the far future thus only affects its descendants. After the largest number there is no later one, so it is given again. Safe from
+/// all threads.
 package final class GivenTimes: @unchecked Sendable {
     // Sendable: `lock` guards all mutable state.
     /// The times of this process.

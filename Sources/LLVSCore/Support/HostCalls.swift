@@ -36,7 +36,7 @@ public enum HostCalls {
     }
 
     /// The same as `run`, without a closure: the mark is set until `leave`, which must follow in the same function. That function must
-    /// never be inlined, since its frame distinguishes the mark from those of its callers.
+    /// never be inlined: its frame distinguishes the mark from those of its callers.
     @inline(__always)
     static func enter(_ mark: HostCallMark, observes: Bool = false) -> Entered {
         let frame = llvs_shim_frame(), kept = Unmanaged.passRetained(mark)

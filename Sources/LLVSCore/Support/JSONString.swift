@@ -1,4 +1,4 @@
-/// JSON strings (RFC 8259, section 7) as bytes: the part of JSON that metadata and the interchange share.
+/// JSON strings (RFC 8259, section 7) as bytes: the part of JSON that both metadata and the interchange layout use.
 package enum JSONString {
     /// Appends `text` (UTF-8) in quotes: escapes `"`, `\` and controls, and nothing else.
     package static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {

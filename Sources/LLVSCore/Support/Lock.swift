@@ -34,7 +34,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         #endif
         pthread_mutex_unlock(raw)
     }
-    /// In debug builds, traps if the thread does not hold the lock.
+    /// Traps in debug builds if the thread does not hold the lock.
     @inline(__always) func assertHeld(_ what: StaticString) {
         #if DEBUG
         HeldLocks.check(raw, what)

@@ -24,7 +24,7 @@ public enum Log {
     private static let lock = Lock(.leaf)
     nonisolated(unsafe) private static var sink: (@Sendable (Level, String) -> Void)?
     nonisolated(unsafe) private static var level = Level.off
-    /// The same, for checks whether there is a listener.
+    /// The level of the sink, in memory that the check for a listener reads.
     nonisolated(unsafe) private static let loudest: UnsafeMutablePointer<UInt32> = {
         let word = UnsafeMutablePointer<UInt32>.allocate(capacity: 1)
         word.initialize(to: 0)

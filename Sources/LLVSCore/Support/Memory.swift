@@ -114,6 +114,6 @@ public enum Memory {
     static var isAmple: Bool { llvs_shim_reserve_is_whole() != 0 }
 
     private static func none(_ size: Int, _ doing: String) -> StoreError {
-        StoreError(.outOfMemory, "\(doing) needs \(size) bytes of memory at once, which there are not. Free some, or use smaller pieces.")
+        StoreError(.outOfMemory, "\(doing) needs \(size) bytes of memory at once, which are not free. Free some, or use smaller pieces.")
     }
 }

@@ -68,7 +68,7 @@ package final class MemoryAccount: Sendable {
     func note(deltas: Int) { taken.value = deltas }
     /// Records the size of the trees of indexes.
     package func note(indexes: Int) { takenByIndexes.value = indexes }
-    /// Records the size of the index of the past and the tables of the history beside it.
+    /// Records the size of the index of the past and of the tables beside it.
     func note(keyHistory: Int) { takenByKeyHistory.value = min(keyHistory, self.keyHistory) }
     /// Records the size of bases of differences.
     func note(bases: Int) { takenByBases.value = bases }

@@ -30,13 +30,14 @@ package final class OpenFile: Sendable {
 package struct FileSystem: Sendable {
     /// The permissions of new files, restricted by the process's umask. By default only the owner has access.
     package var mode: UInt32 = 0o600
-    /// The permissions of new directories: whoever may read or write the files may search them.
+    /// The permissions of new directories. A user who may read or write the files may also search the directories.
     var directoryMode: UInt32 { mode | (mode & 0o444) >> 2 }
 
     var pwrite: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset)
     }
-    /// The same below `System.smallFile`, after a `pwrite` to any file in the same call: the limit on file sizes was checked for both.
+    /// The same as `pwrite`, below `System.smallFile` and after a `pwrite` to any file in the same call, whose check of the limit on file
+    /// sizes counts for both.
     var pwriteAllowed: @Sendable (Int32, UnsafeRawBufferPointer, UInt64) throws(Errno) -> Int = { (fd, bytes, offset) throws(Errno) in
         try System.pwrite(fd, bytes, at: offset, isAllowed: true)
     }

@@ -18,7 +18,7 @@ public final class CancelToken: @unchecked Sendable {
 
 /// The progress of long work. `total` is 0 while it is not known.
 public struct Progress: Sendable {
-    /// What the work is doing.
+    /// The stage of the work.
     public enum Stage: UInt32, Sendable {
         /// Asking the other side of an exchange which versions it has.
         case listing = 1
@@ -73,7 +73,7 @@ public struct OperationControl: Sendable {
     public var progress: (@Sendable (Progress) throws -> Bool)?
     /// Stops the work from any thread.
     public var token: CancelToken?
-    /// Whether bytes cost money, or the battery is low: then work that can wait is postponed.
+    /// Whether bytes cost money, or the battery is low. If so, work that can wait is postponed.
     package var isThrifty = false
     /// Whether versions that just arrived over a link are left to the device that made them.
     package var leavesToMakers = false
@@ -103,10 +103,10 @@ public struct OperationControl: Sendable {
         return step
     }
     package static func cancelled(_ what: String) -> StoreError {
-        StoreError(.cancelled, "\(what) was cancelled; what had been added whole is kept. Run it again to go on.")
+        StoreError(.cancelled, "\(what) was cancelled; what was added completely remains. Run it again to continue.")
     }
     /// Returns the error for work that adds nothing before its end.
     static func ended(_ what: String) -> StoreError {
-        StoreError(.cancelled, "\(what) was cancelled; nothing was changed. Begin it again.")
+        StoreError(.cancelled, "\(what) was cancelled; nothing was changed. Run it again.")
     }
 }

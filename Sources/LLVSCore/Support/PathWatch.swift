@@ -16,7 +16,7 @@ public struct WatchedDirectory: Sendable {
 
 /// Waits until a file in one of some directories is written, a thread signals, or a time has passed.
 ///
-/// A host may close the library's descriptors, or reuse their numbers. Then none of them is used any more.
+/// The host may close the library's descriptors, or reuse their numbers. If it does, none of them is used any more.
 ///
 /// It uses inotify. That does not report writes of another host to a network file system, and the system's watches may be exhausted. Then
 /// the caller must poll (`isTold`).

@@ -63,7 +63,7 @@ public final class ReadWriteLock: @unchecked Sendable {
         return try body()
     }
 
-    /// In debug builds, traps if the thread neither reads nor writes.
+    /// Traps in debug builds if the thread neither reads nor writes.
     @inline(__always) func assertHeld(_ what: StaticString) {
         #if DEBUG
         if rank != .unordered { HeldLocks.check(stripes, what) }

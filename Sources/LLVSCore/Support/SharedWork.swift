@@ -77,7 +77,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
                     _ = try made.get()
                     throw StoreError(
                         .forked,
-                        "A callback forked: this is another process now, in which the work cannot go on. Open the store anew in it.")
+                        "A callback forked: this is another process now, in which the work cannot continue. Open the store again in it.")
                 }
                 put(number, made, steps: 0)
             case .made(let made, let steps):
@@ -117,7 +117,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
                 }
             }
         } catch {
-            // Then there is one thread less.
+            // There is one thread fewer.
             lock.withLock {
                 helpers -= 1
                 mostHelpers = helpers
@@ -138,7 +138,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
             // In a child that a callback forked, there are no other threads.
             guard getpid() == process else {
                 throw StoreError(
-                    .forked, "The process was forked in the middle of a call, which cannot go on in the child. Call again there.")
+                    .forked, "The process was forked in the middle of a call, which cannot continue in the child. Call again there.")
             }
             _ = changed.wait(lock, until: Clock.steady() + SharedWork.turn)
             return .others

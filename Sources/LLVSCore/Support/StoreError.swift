@@ -3,7 +3,7 @@
 /// The message says what was being done to what, and what the user can do. Codes round-trip through the C ABI: their raw values are those
 /// of `llvs_status` and never change.
 public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What went wrong, for programs; the raw value is the `llvs_status`.
+    /// The kind of the error, for programs; the raw value is the `llvs_status`.
     public struct Code: RawRepresentable, Hashable, Sendable {
         public let rawValue: Int32
         public init(rawValue: Int32) { self.rawValue = rawValue }

@@ -10,7 +10,7 @@ package enum System {
     // Otherwise the host's output would go into a file of a store. Changing a number after the file was opened is too late for other
     // threads. So before anything is opened for writing, closed ones of the three are opened on /dev/null for reading, and stay open.
 
-    /// Does that for libcurl before it opens anything for writing.
+    /// Opens closed ones of the three, for libcurl, before it opens anything for writing.
     package static func fillStandard() { llvs_shim_fill_standard() }
 
     /// Opens non-blocking, so that a pipe in place of a file does not block. For files it makes no difference.
@@ -189,7 +189,7 @@ package enum System {
         guard let first = path.utf8.first, first != UInt8(ascii: "/"), let directory = getcwd(nil, 0) else { return path }
         defer { free(directory) }
         let parent = String(cString: directory)
-        // A repaired name would be that of something else.
+        // A name with repaired UTF-8 would name another file.
         guard parent.utf8.first == UInt8(ascii: "/"), strlen(directory) == parent.utf8.count else { return path }
         return parent.utf8.count == 1 ? parent + path : parent + "/" + path
     }

@@ -20,7 +20,7 @@ package struct Errno: Error, Equatable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// Whose files a system call was about: what may have happened, and what helps, differs.
+    /// Whose files a system call was about. What may have happened, and what helps, depends on it.
     package enum FileOwner { case store, exchange }
 
     /// Returns the error for a failed system call.
@@ -32,7 +32,7 @@ extension StoreError {
         case ENOENT:
             code = .notFound; advice = "Check that the path is right and that its volume is mounted."
         case ENOTDIR:
-            code = .notADirectory; advice = "A file is in the place of a directory: move it away, or give another path."
+            code = .notADirectory; advice = "A file is where a directory should be: move it away, or give another path."
         case EACCES, EPERM:
             code = .permission; advice = "Check the owner and the permissions of the file and of the directories above it."
         case EROFS:
@@ -52,13 +52,13 @@ extension StoreError {
             code = .busy; advice = "Something else is using it; try again."
         case EISDIR:
             code = owner == .store ? .notAStore : .foreignFile
-            advice = "A directory is in the place of a file: move it away, or give another path."
+            advice = "A directory is where a file should be: move it away, or give another path."
         case ENAMETOOLONG:
             code = .invalidArgument; advice = "Give a shorter path."
         case ELOOP:
             code = .invalidArgument;
             advice =
-                "A symbolic link is in its place, which is not followed here, or links lead in a circle. Put what it leads to there itself."
+                "A symbolic link is in its place, which is not followed, or links lead in a circle. Replace the link by what it leads to."
         case EBADF:
             code = .io
             advice =

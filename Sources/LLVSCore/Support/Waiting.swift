@@ -34,7 +34,7 @@ package enum Waiting {
         return try looking(at: Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().quiet, body)
     }
 
-    /// Runs `body`, which calls the host. Calls that the host makes meanwhile have their own waits.
+    /// Runs `body`, which calls the host. Calls that the host makes meanwhile have their own controls.
     static func setAside<R>(_ body: () throws -> R) rethrows -> R {
         guard let found = llvs_shim_thread_waiting(nil) else { return try body() }
         defer { _ = llvs_shim_thread_waiting(found) }

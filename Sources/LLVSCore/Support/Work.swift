@@ -19,9 +19,9 @@ package enum Work: UInt32 {
     case comparisons = 7
     /// Values that were merged inside.
     case merges = 8
-    /// Lookups whether the map of a version is in memory.
+    /// Checks whether the map of a version is in memory.
     case mapLooks = 9
-    /// Versions that were walked for a value, since no index covers them yet.
+    /// Versions that were visited to find a value, since no index covers them yet.
     case unindexed = 10
     /// Bytes of names that were compared beyond the first difference, to sort members.
     case names = 11

@@ -1,6 +1,6 @@
-/// What a merge decided where both sides had changed the same, recorded for a person to review. It is never a failure.
+/// A decision of a merge about a part that both sides had changed, recorded for a person to review. It is never a failure.
 public struct ConflictRecord: Sendable, Equatable {
-    /// What it was about. The raw values are those of `llvs_conflict_kind`.
+    /// The subject of the conflict. The raw values are those of `llvs_conflict_kind`.
     public enum Kind: UInt32, Sendable, CaseIterable {
         /// Both sides changed a value that is not merged inside: one side's value wins.
         case pick = 1
@@ -40,7 +40,7 @@ public struct ConflictRecord: Sendable, Equatable {
         }
     }
 
-    /// What the record is about.
+    /// The subject of the conflict.
     public let kind: Kind
     /// The path of the value: a JSON array of names, `{"key":…}` and `{"index":n}`.
     public let path: [UInt8]
@@ -132,7 +132,7 @@ public struct ConflictRecord: Sendable, Equatable {
             return try CanonicalWriter.bytes(of: ValueRef(tree: 0, node: 0), in: DocumentValues([text], work: work), normalises: true)
         }
         guard let written else {
-            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; give the conflict as it was told.")
+            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; pass the conflict as it was reported.")
         }
         return ConflictRecord(kind: kind, path: written, base: base, newer: newer, older: older, result: result, rule: rule)
     }

@@ -215,7 +215,7 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         }
 
         private static func tooMuch(_ size: Int) -> StoreError {
-            StoreError(.outOfMemory, "Telling what a merge decided needs \(size) bytes of memory. Free some, and try again.")
+            StoreError(.outOfMemory, "Reporting what a merge decided needs \(size) bytes of memory. Free some, and try again.")
         }
     }
 }

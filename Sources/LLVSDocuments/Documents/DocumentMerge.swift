@@ -15,7 +15,7 @@ public struct MergedValue: Sendable {
     public package(set) var bytes: [UInt8]?
     /// Whose bytes the result has. If both sides are equal, it is the newer one.
     public let source: Source
-    /// The decisions of the merge where both sides had changed the same.
+    /// The decisions of the merge about parts that both sides had changed.
     public let records: ConflictRecords
     /// The values between which the merge chose, if it was asked to report them.
     public var contested = ContestedValues()
@@ -367,7 +367,7 @@ public struct DocumentMerge {
             size += try part(inputs.o, .base)
             let newer = try part(inputs.x, .newer), older = try part(inputs.y, .older)
             size += newer + older
-            // The result is mostly a side's value. Then store its bytes once.
+            // The result is usually the value of one side. Its bytes are then stored once.
             if draft.result == inputs.x {
                 out.addResult(of: 1)
                 size += newer

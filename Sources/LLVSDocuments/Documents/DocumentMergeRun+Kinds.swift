@@ -67,9 +67,9 @@ extension DocumentMergeRun {
             guard text.tree.kind(0) == .array, text.tree.children(of: 0).count == 1 else {
                 throw StoreError(
                     .invalidArgument,
-                    "The value merger's answer for \(String(decoding: path, as: UTF8.self)) of "
+                    "The value merger's result for \(String(decoding: path, as: UTF8.self)) of "
                         + "\"\(String(decoding: asked.id, as: UTF8.self))\" is not one JSON text. "
-                        + "Answer with one, remove the place, or pass.",
+                        + "Return one, remove the place, or leave it to the merge.",
                     valueID: ValueID(unchecked: asked.id))
             }
             return ValueRef(tree: values.add(text), node: JSONTree.containerSize)

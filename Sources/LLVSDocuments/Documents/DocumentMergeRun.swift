@@ -32,7 +32,7 @@ final class DocumentMergeRun {
     var textSteps = TextAlignment.stepLimit
 
     private static let auto = SchemaRule()
-    /// If more moves of a list's elements are to be reported, one record of the list covers all.
+    /// The most moves of a list's elements that are reported one by one. If there are more, one record of the list covers all.
     private static let mostMoves = 64
 
     init(

@@ -48,7 +48,7 @@ package struct DocumentPlace {
     ) throws {
         let parsed = try path.withUnsafeBytes { try JSONTreeParser.parse($0, copying: true, work: work) }
         guard let path = parsed, path.tree.kind(0) == .array else {
-            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; give the conflict as it was told.")
+            throw StoreError(.invalidArgument, "A conflict names its place as a JSON array; pass the conflict as it was reported.")
         }
         let scalars = try [expected, other].map { try $0.map { try Self.scalar($0, work) } }
         let whole = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -79,7 +79,7 @@ package struct DocumentPlace {
         guard let text = try bytes.withUnsafeBytes({ try JSONTreeParser.parse($0, copying: true, work: work) }),
             text.tree.children(of: 0).count == 1
         else {
-            throw StoreError(.invalidArgument, "The values of a conflict are JSON; give the conflict as it was told.")
+            throw StoreError(.invalidArgument, "The values of a conflict are JSON; pass the conflict as it was reported.")
         }
         return text
     }
@@ -150,7 +150,7 @@ package struct DocumentPlace {
                 value = level.child.map { ValueRef(tree: container.tree, node: children[$0]) } ?? .absent
             }
             levels.append(level)
-        default: throw StoreError(.invalidArgument, "The place of a conflict has names and elements; give the conflict as it was told.")
+        default: throw StoreError(.invalidArgument, "The place of a conflict has names and elements; pass the conflict as it was reported.")
         }
     }
 
@@ -225,9 +225,9 @@ package struct DocumentPlace {
         fileprivate let lines: Range<Int>
     }
 
-    /// Returns where the lines of a part, as a record has them in JSON, are in the current text, or nil if they are not there or more than
-    /// once. They are searched between the lines around the part that were kept. If the offset of the part is not known, they are searched
-    /// in the whole text.
+    /// Returns where the lines of a part, as a record has them in JSON, are in the current text; nil if they are absent, or occur more than
+    /// once. They are searched between the unchanged lines around the part. If the offset of the part is not known, they are searched in
+    /// the whole text.
     package func part(_ told: [UInt8]) throws -> Part? {
         guard values.isKind(value, .string), let text = try Self.string(told), !text.isEmpty else { return nil }
         func compared(_ made: UnsafeRawBufferPointer) throws -> TextParts? {

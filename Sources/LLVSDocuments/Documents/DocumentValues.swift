@@ -202,7 +202,7 @@ package final class DocumentValues {
     /// For each two inputs, the containers in which a difference was found. Merging descends into these, and compares on each level.
     @exclusivity(unchecked) private var differing: [KnownDifference] = []
     private static let short = 16
-    /// If there are no more levels than this, they are compared again.
+    /// Values with at most this many levels are compared again.
     private static let fewLevels = 4
 
     private func areKnownToDiffer(_ a: ValueRef, _ b: ValueRef) -> Bool {

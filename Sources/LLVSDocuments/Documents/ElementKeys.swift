@@ -1,6 +1,6 @@
 /// Identifies the elements of lists and sets: gives the same number to the same element on several sides.
 struct ElementKeys {
-    /// What the key of an element is made from. Keys of different sources are never equal.
+    /// The source of an element's key. Keys of different sources are never equal.
     enum Source: UInt8, Sendable { case declared, id, value }
 
     private let values: DocumentValues

@@ -1,4 +1,4 @@
-/// What a node of a `JSONTree` is. The raw values are the order of types when values are compared.
+/// The kind of a node of a `JSONTree`. The raw values are the order of types when values are compared.
 package enum JSONKind: UInt8, Comparable {
     case null, bool, number, string, array, object
     /// Bytes that are not JSON, or not JSON that can be merged.

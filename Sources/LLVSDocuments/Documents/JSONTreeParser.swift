@@ -435,7 +435,7 @@ package struct JSONTreeParser {
         guard let more = realloc(words, wanted * stride) else {
             throw StoreError(
                 .outOfMemory,
-                "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which there are not. "
+                "Merging a value of \(bytes.count) bytes needs \(wanted * stride) bytes of memory at once, which are not free. "
                     + "Free some, and try again.")
         }
         words = more.bindMemory(to: UInt32.self, capacity: wanted)

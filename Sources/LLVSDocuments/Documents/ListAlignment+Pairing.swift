@@ -1,4 +1,4 @@
-/// If both sides replaced as many elements one for one, these are edits of the elements that they replaced.
+/// Pairs replaced elements. If both sides replaced as many elements one for one, these are edits of the elements that they replaced.
 extension ListAlignment {
     /// Sets of the keys of a side: all, and those that it moved.
     private struct Held {
@@ -15,7 +15,7 @@ extension ListAlignment {
         }
     }
 
-    /// If as many elements were replaced on both sides, one for one, gives them the keys of the elements that they replaced (8.1 of the
+    /// Gives replaced elements the keys of the elements that they replaced, if as many were replaced on both sides, one for one (8.1 of the
     /// specification of texts and lists of plain values).
     func pair() throws {
         paired = TokenBits(count: base.count)
@@ -88,8 +88,8 @@ extension ListAlignment {
         return true
     }
 
-    /// In a save, gives each element of the older side the key of the base's at its place. If the app replaced elements one for one, these
-    /// are edits. False if the base cannot be what the app makes of the older side.
+    /// Pairs elements in a save: gives each element of the older side the key of the base's element at its place. If the app replaced
+    /// elements one for one, these are edits. Returns false if the base cannot be what the app makes of the older side.
     func pairSaved() throws -> Bool {
         guard isMadeOfOlder() else { return false }
         let count = base.count

@@ -53,7 +53,7 @@ extension ListAlignment {
         return UInt32(truncatingIfNeeded: classes.count - 1)
     }
 
-    /// Which elements of a side are in the base. All of these are anchors, since nothing is moved.
+    /// Returns the elements of a side that are in the base. All of these are anchors, since nothing is moved.
     private func anchors(_ sideKeys: [UInt32]) -> TokenBits {
         var anchors = TokenBits(count: sideKeys.count)
         for (i, key) in sideKeys.enumerated() where key < base.count { anchors[i] = true }
@@ -96,8 +96,8 @@ extension ListAlignment {
         return places
     }
 
-    /// If both sides have new elements in a gap, and one side has all of the other's in their order, these are the same elements: gives the
-    /// older side's the keys of the newer side's.
+    /// If both sides have new elements in a gap, and one side has all of the other's in their order, these are the same elements: the
+    /// older side's elements get the keys of the newer side's.
     private func shareNew(_ newerClasses: [UInt32], _ olderClasses: [UInt32]) {
         var i = 0, j = 0
         guard var left = nextNew(newerKeys, &i), var right = nextNew(olderKeys, &j) else { return }
@@ -124,7 +124,7 @@ extension ListAlignment {
         }
     }
 
-    /// Returns the next new elements of a side that stand together, and the place in the base before which they stand.
+    /// Returns the next run of new elements of a side, and the place in the base before which it is.
     private func nextNew(_ sideKeys: [UInt32], _ at: inout Int) -> (gap: UInt32, range: Range<Int>)? {
         while at < sideKeys.count, sideKeys[at] < base.count { at += 1 }
         guard at < sideKeys.count else { return nil }

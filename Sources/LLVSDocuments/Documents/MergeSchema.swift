@@ -110,7 +110,7 @@ private struct MergeSchemaReader {
         if let own = forms?.at.map({ PatternSegment.name($0) }), let i = rules.firstIndex(where: { $0.pattern == own }) {
             guard rules[i].rule.meansSame(as: .ofForm, absent: text, nil) else {
                 throw InvalidRules(
-                    pointer + Array("/schema/at".utf8), "the member that tells the form has no other rule than that the larger stands")
+                    pointer + Array("/schema/at".utf8), "the member with the form's number has no other rule than that the larger wins")
             }
             rules.remove(at: i)
         }
@@ -134,15 +134,15 @@ private struct MergeSchemaReader {
                         place + Array("/\(ValueForms.mostRenames)".utf8), "at most \(ValueForms.mostRenames) renames are expected")
                 }
                 renames = try children.enumerated().map { try rename($1, place + Array("/\($0)".utf8)) }
-            default: throw InvalidRules(place, "forms have no member of that name, but \"at\", \"renames\"")
+            default: throw InvalidRules(place, "forms have no member of that name; they have \"at\" and \"renames\"")
             }
         }
         guard let at else {
-            throw InvalidRules(pointer + Array("/at".utf8), "\"at\" is missing: a pointer to the member that tells the form")
+            throw InvalidRules(pointer + Array("/at".utf8), "\"at\" is missing: a pointer to the member with the form's number")
         }
         for (i, rename) in (renames ?? []).enumerated() {
             for (name, path) in [("from", rename.from), ("path", rename.path)] where ValueForms.overlap(at, path) {
-                throw InvalidRules(pointer + Array("/renames/\(i)/\(name)".utf8), "the member that tells the form is not renamed")
+                throw InvalidRules(pointer + Array("/renames/\(i)/\(name)".utf8), "the member with the form's number is not renamed")
             }
         }
         return ValueForms(at: at, renames: renames)
@@ -237,7 +237,7 @@ private struct MergeSchemaReader {
             rule.unit = SchemaRule.Unit(rawValue: try oneOf(value, SchemaRule.Unit.allCases.map(\.rawValue), pointer)) ?? .word
         default:
             let known = Self.members.map { "\"\($0)\"" }.joined(separator: ", ")
-            throw InvalidRules(pointer, "a rule has no member of that name, but \(known)")
+            throw InvalidRules(pointer, "a rule has no member of that name; it may have \(known)")
         }
     }
 

@@ -21,7 +21,8 @@ package enum SchemaRegistration {
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
         let known = try texts.map { try forms(in: $0, work) }
         let sides = try [0, 1].map { side in
-            // Where renames are added to what tells the form, or to other renames, or not told by one side, that is no contradiction.
+            // If the other side adds renames to the member with the form's number, or to other renames, that is no contradiction. Nor is it
+            // if one side defines no renames.
             let told = known[side].filter { prefix, own in
                 known[1 - side][prefix].map { own.at == $0.at && own.isAdded(to: $0) } ?? false
             }
@@ -58,20 +59,20 @@ package enum SchemaRegistration {
         tree.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: node)
     }
 
-    /// Which member tells the form, and which renames go by it.
+    /// The member with the form's number, and the renames that depend on it.
     private struct Forms {
         let at: [UInt8]
-        /// Each as canonical JSON; nil where none are told.
+        /// Each as canonical JSON; nil if none are defined.
         let renames: Set<[UInt8]>?
 
-        /// Whether the other has all that this has, and more.
+        /// Returns whether the other has all renames that this has, and more.
         func isAdded(to other: Forms) -> Bool {
             guard let all = other.renames else { return false }
             return renames.map { $0.isStrictSubset(of: all) } ?? true
         }
     }
 
-    /// For the prefixes for which that is told.
+    /// Returns the definitions of forms, by prefix.
     private static func forms(in text: JSONText, _ work: DocumentControl) throws -> [[UInt8]: Forms] {
         let tree = text.tree
         guard let ids = ids(of: tree) else { return [:] }

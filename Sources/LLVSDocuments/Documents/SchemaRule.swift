@@ -58,7 +58,7 @@ public struct InvalidRules: Error, Sendable, Equatable {
         StoreError(
             isUnknownMerge ? .unsupported : .invalidArgument,
             "The rules for merging cannot be used: at \"\(pointer)\", \(reason)."
-                + (isUnknownMerge ? " A newer version of the library may know them." : " Mend the rules there."), path: pointer)
+                + (isUnknownMerge ? " A newer version of the library may know them." : " Correct the rules there."), path: pointer)
     }
 }
 

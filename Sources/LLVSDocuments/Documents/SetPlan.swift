@@ -70,7 +70,7 @@ final class SetPlan {
         keys.close()
     }
 
-    /// Without a declared key, elements are not merged inside: they are present or absent.
+    /// Gives the frame its children. Without a declared key, elements are not merged inside, but are present or absent.
     func children(of frame: MergeFrame) {
         let none = MergeFrame.none
         defer { nodes = [] }
@@ -112,8 +112,8 @@ final class SetPlan {
         }
     }
 
-    /// In a save, pairs the elements that only the base has with those that only the older side has, if both are equally many. The
-    /// app knows a part of them, or spells them otherwise.
+    /// Pairs, in a save, the elements that only the base has with those that only the older side has, if both are equally many. The app
+    /// knows a part of them, or spells them differently.
     private func madeOfOthers(_ count: Int, _ frame: MergeFrame, _ node: (Int, Int) -> UInt32) -> [Int: Int] {
         let none = MergeFrame.none, (o, y) = (frame.inputs.o, frame.inputs.y)
         let made = (0..<count).filter { node(0, $0) != none && node(2, $0) == none }

@@ -1,7 +1,7 @@
 /// Numbers the lines of texts, or the tokens of lines: the same number for equal bytes. What a line or a token is belongs to merge
 /// semantics 1 and never changes (docs/merging-texts.md, 2.1 and 2.5). No Unicode database is used.
 final class TextTokens {
-    /// What a text is cut into.
+    /// The units into which a text is cut.
     enum Unit { case line, word }
 
     /// One more than the largest of the fixed numbers. The number of an ASCII character is its code.

@@ -269,14 +269,14 @@ private final class RenamedObject {
 }
 
 extension MergeSchema {
-    /// Returns a value as a program reads it that knows an earlier form: members that the rules rename have the names that they had in that
-    /// form, if the value is of a later one. Any other value is returned as it is, and so is what is no JSON object.
+    /// Returns a value as a program reads it that knows an earlier form. If the value has a later form, members that the rules rename have
+    /// the names of the earlier form. Any other value, and bytes that are not a JSON object, are returned unchanged.
     /// - Parameters:
-    ///   - form: the number of the form that the program knows.
-    ///   - bytes: the value.
-    ///   - id: its id, which tells the rules that are for it.
+    ///  - form: the number of the form that the program knows.
+    ///  - bytes: the value.
+    ///  - id: its id, which selects the rules.
     /// - Throws: `.outOfMemory`.
-    /// - Complexity: O(n) in the size of the value, if the rules for it name renames.
+    /// - Complexity: O(n) in the size of the value, if its rules have renames.
     public func withNames(ofForm form: Int, _ bytes: [UInt8], id: [UInt8]) throws -> [UInt8] {
         guard let forms = id.withUnsafeBytes({ rules(for: $0) })?.forms, forms.renames != nil,
             let number = Array("\(form)".utf8).withUnsafeBytes({ JSONDecimal($0) })

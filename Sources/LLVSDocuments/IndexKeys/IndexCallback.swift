@@ -44,7 +44,7 @@ public final class IndexKeys {
     private func check(_ json: UnsafeRawBufferPointer) throws {
         func wrong(_ why: String) -> StoreError {
             let name = String(decoding: id, as: UTF8.self)
-            var error = StoreError(.invalidArgument, "The callback of an index gave the value \"\(name)\" a key that is none: \(why).")
+            var error = StoreError(.invalidArgument, "The callback of an index returned an invalid key for the value \"\(name)\": \(why).")
             error.valueIDBytes = id
             return error
         }

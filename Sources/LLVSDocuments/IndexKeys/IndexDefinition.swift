@@ -142,7 +142,7 @@ private struct IndexDefinitionReader {
         for (i, item) in items.enumerated() {
             guard tree.kind(item) == .string else { throw InvalidIndex(at("/on/\(i)"), "a pointer is a string") }
             let path = try IndexDefinition.segments(tree.text(item), at("/on/\(i)"))
-            guard !paths.contains(path) else { throw InvalidIndex(at("/on/\(i)"), "the same pointer is there twice") }
+            guard !paths.contains(path) else { throw InvalidIndex(at("/on/\(i)"), "the same pointer occurs twice") }
             paths.append(path)
         }
         return paths
@@ -163,7 +163,7 @@ private struct IndexDefinitionReader {
         for value in tree.children(of: wanted) {
             let place = at("/where/") + JSONPointer.escaped(tree.name(of: value))
             let path = try IndexDefinition.segments(tree.name(of: value), place).map { segment -> [UInt8] in
-                guard case .name(let name) = segment else { throw InvalidIndex(place, "\"*\" stands in \"on\" alone") }
+                guard case .name(let name) = segment else { throw InvalidIndex(place, "\"*\" is allowed in \"on\" only") }
                 return name
             }
             conditions.removeAll { $0.path == path }
@@ -216,7 +216,7 @@ extension IndexDefinition {
                 throw InvalidIndex(place, "a pointer has at most \(mostSegments) segments")
             }
             if $1.elementsEqual("*".utf8) { return .each }
-            if $1.elementsEqual("**".utf8) { throw InvalidIndex(place, "\"**\" is not offered") }
+            if $1.elementsEqual("**".utf8) { throw InvalidIndex(place, "\"**\" is not supported") }
             return .name(try name($1, place))
         }
     }

@@ -50,9 +50,9 @@ public struct IndexQuestion: Sendable {
             let tree = text.tree, nodes = tree.children(of: 0)
             for node in nodes {
                 switch tree.kind(node) {
-                case .array: throw wrong("it holds an array, which is no part of a key")
+                case .array: throw wrong("it holds an array, which cannot be a part of a key")
                 case .object where !tree.children(of: node).isEmpty:
-                    throw wrong("it holds an object, which is no part of a key; {} stands for what is missing")
+                    throw wrong("it holds an object, which cannot be a part of a key; {} is a missing part")
                 case .number where !IndexNumber.isWithinLimits(tree.text(node)):
                     throw wrong("it holds a number of more than 400 digits, or with an exponent beyond 9999")
                 default: break
@@ -99,7 +99,7 @@ public struct IndexQuestion: Sendable {
         guard wanted <= definition.parts else {
             throw StoreError(
                 .invalidArgument,
-                "A question to an index names \(wanted) parts of its keys, which have \(definition.parts). Leave out those too many.")
+                "A question to an index names \(wanted) parts of its keys, which have \(definition.parts). Leave out the others.")
         }
         let here = equal.bytes(folds: folds)
         if let beginning {

@@ -21,7 +21,7 @@ struct AgeFault: Error {
     static func damaged(_ why: String) -> AgeFault { AgeFault(kind: .damaged, why: why) }
     static func tooLarge(_ why: String) -> AgeFault { AgeFault(kind: .tooLarge, why: why) }
     static let cutShort = AgeFault(kind: .cutShort, why: "it ends too early")
-    static let foreign = AgeFault(kind: .foreign, why: "it is no file of age")
+    static let foreign = AgeFault(kind: .foreign, why: "it is not a file of age")
     static let wrongKey = AgeFault(kind: .wrongKey, why: "it is encrypted for other keys than those given")
     static let wrongPassphrase = AgeFault(kind: .wrongKey, why: "the passphrase is another one")
 
@@ -30,11 +30,11 @@ struct AgeFault: Error {
     func error(_ what: String) -> StoreError {
         let (code, advice): (StoreError.Code, String) =
             switch kind {
-            case .foreign: (.foreignFile, "Hand in what was encrypted, in the binary form.")
+            case .foreign: (.foreignFile, "Pass the encrypted bytes, in the binary form.")
             case .wrongKey: (.wrongKey, "Nothing was changed. Give the passphrase or identity that it was made for.")
-            case .damaged: (.damaged, "Nothing more of it was taken. Fetch it again, or have it made anew.")
-            case .cutShort: (.cutShort, "Read it again when all of it is there.")
-            case .tooLarge: (.tooLarge, "This library writes no such file. Have it made anew within what is read.")
+            case .damaged: (.damaged, "Nothing more of it was read. Fetch it again, or have it made again.")
+            case .cutShort: (.cutShort, "Read it again when it is complete.")
+            case .tooLarge: (.tooLarge, "This library writes no such file. Have it made again within the limits.")
             case .newer: (.newerFormat, "Update this library.")
             }
         return StoreError(code, "\(what) was not opened: \(why). \(advice)")

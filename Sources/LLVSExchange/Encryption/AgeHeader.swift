@@ -47,7 +47,7 @@ struct AgeHeader {
             var header = AgeHeader()
             while try header.read(&lines) {}
             header.size = lines.position
-            guard !header.stanzas.isEmpty else { throw AgeFault.damaged("its header is for nobody") }
+            guard !header.stanzas.isEmpty else { throw AgeFault.damaged("its header has no recipient") }
             let hasPassphrase = header.stanzas.contains { if case .scrypt = $0 { true } else { false } }
             guard !hasPassphrase || header.stanzas.count == 1 else {
                 throw AgeFault.damaged("its header has a passphrase and other recipients")
@@ -81,7 +81,7 @@ struct AgeHeader {
         while !isLast {
             let line = try lines.next()
             guard line.count <= AgeBase64.lineSize, let part = AgeBase64.decode(line) else {
-                throw AgeFault.damaged("a part of its header is no base64")
+                throw AgeFault.damaged("a part of its header is not base64")
             }
             body += part
             isLast = line.count < AgeBase64.lineSize
@@ -146,7 +146,7 @@ struct AgeHeader {
             guard case .x25519(let share, let body) = stanza else { continue }
             for identity in identities {
                 guard let shared = try crypto.shared(identity.secret, share) else {
-                    throw AgeFault.damaged("a recipient in its header is none")
+                    throw AgeFault.damaged("a recipient in its header is not valid")
                 }
                 let key = try AgeHeader.wrapKey(shared, share, identity.recipient, crypto)
                 guard let fileKey = try AgeHeader.unwrap(body, key, crypto) else { continue }
@@ -196,7 +196,7 @@ struct AgeHeader {
         for recipient in recipients {
             let once = try AgeIdentity(Secret.random(Crypto.keySize, crypto, "llvs age share", mixing: recipient.bytes + digest), crypto)
             guard let shared = try crypto.shared(once.secret, recipient.bytes) else {
-                throw StoreError(.invalidArgument, "\(recipient) is no recipient: nobody has a secret for it.")
+                throw StoreError(.invalidArgument, "\(recipient) is not a recipient: no identity belongs to it.")
             }
             let key = try wrapKey(shared, once.recipient.bytes, recipient, crypto)
             stanzas += Array("-> X25519 ".utf8) + AgeBase64.encode(once.recipient.bytes) + [0x0A]

@@ -16,14 +16,14 @@ struct AgeRecipient: Hashable, Comparable, Sendable, CustomStringConvertible {
         else {
             throw StoreError(
                 .invalidArgument,
-                "\(AgeRecipient.shown(text)) is no recipient of age. Give what age-keygen prints as the public key: age1 and 58 "
+                "\(AgeRecipient.shown(text)) is not a recipient of age. Give the public key that age-keygen prints: age1 and 58 "
                     + "characters.")
         }
         self = key
     }
     /// Shows the text only if it looks like a recipient, since it may be a secret passed in by mistake.
     private static func shown(_ text: String) -> String {
-        text.utf8.count <= 80 && text.lowercased().hasPrefix("age1") ? "\"\(text)\"" : "What was given"
+        text.utf8.count <= 80 && text.lowercased().hasPrefix("age1") ? "\"\(text)\"" : "The given text"
     }
 
     var description: String {
@@ -56,7 +56,7 @@ struct AgeIdentity: Sendable {
         guard let secret = try Bech32.decode(text, prefix: AgeIdentity.prefix) else {
             throw StoreError(
                 .invalidArgument,
-                "What was given is no identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Give the line that age-keygen "
+                "The given text is not an identity of age: AGE-SECRET-KEY-1 and 58 characters, in one case. Give the line that age-keygen "
                     + "prints, or the recovery key as it was shown.")
         }
         try self.init(secret, crypto)

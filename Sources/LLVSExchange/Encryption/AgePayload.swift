@@ -32,7 +32,7 @@ struct AgePayload: Sendable {
     /// - Throws: `AgeFault.damaged` if no file has that size, or if the range is outside.
     static func sealedRange(of range: Range<Int>, size: Int) throws -> Range<Int> {
         guard let plain = plainSize(size), range.lowerBound >= 0, range.upperBound <= plain else {
-            throw AgeFault.damaged("it has \(size) bytes behind its header, which do not hold what is looked for")
+            throw AgeFault.damaged("it has \(size) bytes after its header, without the requested range")
         }
         guard !range.isEmpty else { return 0..<0 }
         let first = range.lowerBound / segmentSize, last = (range.upperBound - 1) / segmentSize

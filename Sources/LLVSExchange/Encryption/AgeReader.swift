@@ -49,7 +49,7 @@ struct AgeReader {
         let old = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: size - old))
         let got = try bytes.withUnsafeMutableBytes { try source(UnsafeMutableRawBufferPointer(rebasing: $0[old...])) }
-        guard got >= 0, got <= size - old else { throw StoreError(.invalidArgument, "Reading gave \(got) bytes where \(size - old) fit.") }
+        guard got >= 0, got <= size - old else { throw StoreError(.invalidArgument, "Reading returned \(got) bytes for \(size - old).") }
         bytes.removeLast(size - old - got)
         return got
     }

@@ -1,12 +1,12 @@
 /// What a device remembers of the files of rings at a place: docs/encryption.md, section 5, "Which files are read".
 ///
-/// Anybody who may write to the place can add files of such names. Rings that opened are read first; another file is read once if it can
-/// never become one.
+/// Any user who may write to the place can add files of such names. Rings that opened are read first. A file that can never become a ring
+/// is read once.
 struct KeyFileNotes: Equatable, Sendable {
     enum Outcome: UInt8, Sendable {
-        /// A file of other identities: its bytes are those that its name says.
+        /// A file for other identities; its bytes match its name.
         case others
-        /// Not a ring of its name, whatever is tried again: its bytes are those that its name says.
+        /// Never a ring of its name, since its bytes match its name: trying again does not help.
         case useless
         /// Unreadable, but may become readable.
         case open

@@ -53,7 +53,7 @@ package protocol KeyDirectory: AnyObject {
     var description: String { get }
     /// Returns the names in the directory of keys, including foreign ones.
     func keyFiles() throws -> [String]
-    /// Returns the names with the newest files first, as far as the place can tell.
+    /// Returns the names with the newest files first, as far as the place reports times.
     func newestFirst(_ names: [KeyFileName]) throws -> [KeyFileName]
     /// Returns whether the place has anything besides keys: roots, packs, parts of values.
     func holdsData() throws -> Bool

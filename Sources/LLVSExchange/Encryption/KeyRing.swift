@@ -63,7 +63,7 @@ struct KeyRing: Sendable {
                     + "\(KeyRing.removedLimit) former ones at most. Begin a new remote.")
         }
         guard !members.isEmpty else {
-            throw StoreError(.invalidArgument, "Nobody could open these keys. Give a passphrase, or ask for a recovery key.")
+            throw StoreError(.invalidArgument, "No member could open these keys. Give a passphrase, or ask for a recovery key.")
         }
         for member in members where member.name.utf8.count > KeyRing.nameLimit {
             throw StoreError(
@@ -134,12 +134,12 @@ struct KeyRing: Sendable {
                 else { throw AgeFault.damaged("a tag of its keys has another form") }
                 tags[recipient] = tag
             }
-            do { try parse(first, crypto) } catch is JSONReader.Failure { throw AgeFault.damaged("its keys are no JSON of their form") }
+            do { try parse(first, crypto) } catch is JSONReader.Failure { throw AgeFault.damaged("its keys are not JSON of their form") }
         }
         guard let newest = epochs.last, !members.isEmpty, epochs.dropLast().last?.number != newest.number,
             Set(epochs.map(\.recipient)).count == epochs.count, Set(members.map(\.recipient)).count == members.count
         else { throw AgeFault.damaged("its keys are not complete") }
-        guard try isVouched(by: newest, crypto) else { throw AgeFault.damaged("its keys were not made by who knows them") }
+        guard try isVouched(by: newest, crypto) else { throw AgeFault.damaged("its keys were not made by a holder of them") }
     }
 
     private static func bytes(of hex: some Collection<UInt8>) -> [UInt8]? {
@@ -199,7 +199,7 @@ struct KeyRing: Sendable {
             }
         }
         try json.end()
-        guard let store else { throw AgeFault.damaged("its keys are of no store") }
+        guard let store else { throw AgeFault.damaged("its keys name no store") }
         self.store = store
         epochs.sort { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
     }
@@ -232,7 +232,7 @@ struct KeyJSON {
     }
     mutating func storeID() throws -> PackID {
         guard let bytes = Base32.decode(try reader.string(), size: PackID.size), let id = PackID(bytes) else {
-            throw AgeFault.damaged("its keys are of no store")
+            throw AgeFault.damaged("its keys name no store")
         }
         return id
     }
@@ -244,12 +244,12 @@ struct KeyJSON {
     mutating func identity(_ crypto: Crypto) throws -> AgeIdentity {
         let text = try reader.text()
         do { return try AgeIdentity(text: reader.slice(text), crypto) } catch let error as StoreError where error.code == .invalidArgument {
-            throw AgeFault.damaged("an identity of its keys is none")
+            throw AgeFault.damaged("an identity of its keys is not valid")
         }
     }
     mutating func recipient() throws -> AgeRecipient {
         do { return try AgeRecipient(text()) } catch let error as StoreError where error.code == .invalidArgument {
-            throw AgeFault.damaged("a recipient of its keys is none")
+            throw AgeFault.damaged("a recipient of its keys is not valid")
         }
     }
     mutating func skip() throws { try reader.skip() }

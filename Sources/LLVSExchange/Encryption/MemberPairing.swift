@@ -12,8 +12,8 @@ public struct MemberPairing: Sendable {
         guard let pairing = now() else {
             throw StoreError(
                 .keyMissing,
-                "The keys that a connection is to be made by were not read yet. Exchange with the encrypted place first, or ask for its "
-                    + "pairing; where the place cannot be reached, give the pairing that was kept.")
+                "The keys for connections were not read yet. Exchange with the encrypted place first, or request its "
+                    + "pairing; if the place cannot be reached, give the pairing that was saved.")
         }
         return pairing
     }

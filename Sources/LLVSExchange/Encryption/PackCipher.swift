@@ -49,7 +49,7 @@ struct PackCipher: Sendable {
     var sealing: PackSealing {
         @Sendable func told<R>(_ body: () throws -> R) throws -> R {
             do { return try body() } catch let error as StoreError where error.code == .keyMissing {
-                throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that are not here")
+                throw PackFault(kind: .keyMissing, why: "it is encrypted with keys that this device lacks")
             }
         }
         return PackSealing(
@@ -78,7 +78,7 @@ struct PackCipher: Sendable {
             throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackCipher.fileLimit(name.kind)) are read")
         }
         guard bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {
-            throw PackFault.notThere("its bytes are not those that its name says")
+            throw PackFault.notThere("its bytes do not match its name")
         }
         let file = try EncryptedPack(name, size: bytes.count, head: bytes, self)
         var plain = try file.open(0..<file.plainSize, Array(bytes[file.sealedRange(of: 0..<file.plainSize)]))
@@ -104,7 +104,7 @@ struct PackCipher: Sendable {
             guard fault.kind != .wrongKey else {
                 throw StoreError(
                     .keyMissing,
-                    "The pack \(name) is held back: it is encrypted with keys that are not here. They may come with the next "
+                    "The pack \(name) is held back: it is encrypted with keys that this device lacks. They may come with the next "
                         + "exchange, or this device was removed.")
             }
             throw PackCipher.fault(fault)
@@ -119,7 +119,7 @@ struct PackCipher: Sendable {
         case .cutShort: .notThere(fault.why)
         case .newer: .newer(fault.why)
         case .tooLarge: .tooLarge(fault.why)
-        case .foreign: .damaged("it is not encrypted, as all in its place is to be")
+        case .foreign: .damaged("it is not encrypted, as all at its place must be")
         case .wrongKey, .damaged: .damaged(fault.why)
         }
     }
@@ -130,7 +130,7 @@ struct PackCipher: Sendable {
         guard start >= 0, tail.suffix(8).elementsEqual(PackFormat.end) else { throw PackFault.notThere("it has no end") }
         func part(_ range: Range<Int>) -> Range<Int> { start + range.lowerBound..<start + range.upperBound }
         guard try isRight(Array(tail[part(PackCipher.tag)]), of: Array(tail[part(PackCipher.digest)]), epoch) else {
-            throw PackFault.damaged("nobody who knows the keys made it")
+            throw PackFault.damaged("no holder of the keys made it")
         }
         tail.replaceSubrange(part(PackCipher.tag), with: repeatElement(0, count: PackCipher.tag.count))
     }

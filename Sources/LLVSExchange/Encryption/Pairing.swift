@@ -33,7 +33,7 @@ public struct Pairing: Sendable {
     package static func fillRandom(_ bytes: inout [UInt8]) throws {
         let error = bytes.withUnsafeMutableBytes { llvs_shim_random($0.baseAddress, $0.count) }
         guard error == 0 else {
-            throw StoreError(.io, "The system gave no random bytes: \(Errno(error)). Try again.", systemCode: error)
+            throw StoreError(.io, "The system has no random bytes: \(Errno(error)). Try again.", systemCode: error)
         }
     }
 }

@@ -46,7 +46,7 @@ enum PassphraseFile {
                     }
                 }
                 try json.end()
-            } catch is JSONReader.Failure { throw AgeFault.damaged("it is no JSON of its form") }
+            } catch is JSONReader.Failure { throw AgeFault.damaged("it is not JSON of its form") }
         }
         guard let identity, let store else { throw AgeFault.damaged("it has no identity") }
         return (identity, store)
@@ -90,8 +90,8 @@ enum PassphraseFile {
                     + "that leaked.")
         }
         throw KeyFiles.missing(
-            "There is no file for a passphrase in \(place.description). Use the recovery key, or the identity of a device; or bring "
-                + "back the files in keys/ from a copy.")
+            "There is no file for a passphrase in \(place.description). Use the recovery key, or the identity of a device; or restore "
+                + "the files in keys/ from a copy.")
     }
 }
 
@@ -121,7 +121,7 @@ enum KeyFiles {
     static func read(_ name: KeyFileName, in place: KeyDirectory, limit: Int) throws -> [UInt8] {
         guard let bytes = try place.read(name.description, limit: limit) else { throw Gone() }
         guard bytes.count <= limit else { throw AgeFault.tooLarge("it has more than \(limit) bytes") }
-        guard id(of: bytes) == name.id else { throw AgeFault.damaged("its bytes are not those that its name says") }
+        guard id(of: bytes) == name.id else { throw AgeFault.damaged("its bytes do not match its name") }
         return bytes
     }
     private static func id(of bytes: [UInt8]) -> PackID { KeyFileName.id(of: bytes) }
@@ -133,7 +133,7 @@ enum KeyFiles {
             try? place.delete(name.description)
             throw StoreError(
                 .transport,
-                "Keys that were written to \(place.description) are not there as they were written. What was there before is "
+                "Keys that were written to \(place.description) differ from what was written. The earlier keys are "
                     + "unchanged; try again.")
         }
     }

@@ -16,7 +16,7 @@ public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
         guard (passphrase?.count ?? 0) > 0 || !identities.isEmpty else {
             throw StoreError(
                 .invalidArgument,
-                "An encrypted place is opened with a passphrase or an identity, and neither is given. Recipients say who else is to have "
+                "An encrypted place is opened with a passphrase or an identity, and neither is given. Recipients only add holders of "
                     + "the keys. Give a passphrase, or the identity of this device.")
         }
         guard identities.count <= PackRecipients.limit, recipients.count <= KeyRing.membersLimit / 2 else {

@@ -61,7 +61,7 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
         let drawn = try Secret(size: Crypto.keySize)
         let error = drawn.fill { llvs_shim_random($0.baseAddress, $0.count) }
         guard error == 0 else {
-            throw StoreError(.io, "The system gave no random bytes: \(Errno(error)). Nothing was encrypted; try again.", systemCode: error)
+            throw StoreError(.io, "The system has no random bytes: \(Errno(error)). Nothing was encrypted; try again.", systemCode: error)
         }
         var mixed = try crypto.hmac(drawn, Array(label.utf8) + digest)
         defer { Secret.wipe(&mixed) }

@@ -46,7 +46,7 @@ public struct PackUnlocking: Sendable {
 
 /// Streams of packs as files of age: docs/encryption.md.
 extension Store {
-    /// As `writePack`, encrypted: the whole stream is the plaintext of one file of age, in its binary form.
+    /// Writes a pack as `writePack` does, encrypted: the whole stream is the plaintext of one file of age, in its binary form.
     /// - Parameters:
     ///   - have: heads of the other store, as for `writePack`.
     ///   - recipients: the recipients; nil: does not encrypt.
@@ -68,7 +68,7 @@ extension Store {
         return result
     }
 
-    /// As `readPack`, for an encrypted stream. After a changed segment nothing more is read.
+    /// Reads an encrypted stream as `readPack` does. After a changed segment nothing more is read.
     /// - Parameters:
     ///   - unlocking: the keys; nil: the stream is not encrypted.
     ///   - control: as for `readPack`.

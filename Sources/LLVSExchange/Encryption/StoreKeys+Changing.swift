@@ -9,8 +9,8 @@ extension StoreError {
         var error = self
         let names = files.prefix(3).map { "pack1/keys/\($0)" }.joined(separator: ", ") + (files.count > 3 ? " and others" : "")
         error.message =
-            "The new passphrase \(what). The old one's file could not be removed: \(message) Have \(names) removed by somebody "
-            + "who may."
+            "The new passphrase \(what). The old one's file could not be removed: \(message) Have \(names) removed by a user "
+            + "who may do so."
         return error
     }
 }
@@ -77,7 +77,7 @@ extension StoreKeys {
     /// Checks, before anything is written with new keys, whether another device made keys at the same moment, and makes both use the same.
     /// It chooses the keys with which something at the place was written; if there are none, the keys that a new device would choose.
     ///
-    /// A device whose keys give way adds its members to the others, and deletes its own files, which nobody needs. Keys that cannot be
+    /// A device whose keys give way adds its members to the others, and deletes its own files, which no device needs. Keys that cannot be
     /// opened stay apart.
     /// - Parameters:
     ///   - areOwn: whether this device made these keys, and so may delete them.

@@ -43,7 +43,7 @@ struct StoreKeys: Sendable {
         return StoreError(
             .keysForked,
             "There are other keys of epoch \(one.number) than those that this device uses: two devices made or renewed them at once, or "
-                + "somebody who was removed made some. Look at the members, then join the keys on one device.")
+                + "a removed member made some. Check the members, then join the keys on one device.")
     }
 
     // MARK: Opening
@@ -64,7 +64,7 @@ struct StoreKeys: Sendable {
         let (names, passphrases) = try KeyFiles.list(place)
         guard !names.isEmpty || !passphrases.isEmpty else {
             throw KeyFiles.missing(
-                "There are no keys in \(place.description). If it is new, create it; if it was used before, bring back the files in keys/ "
+                "There are no keys in \(place.description). If it is new, create it; if it was used before, restore the files in keys/ "
                     + "from a copy: without them nothing in it can be read.")
         }
         var identities = unlocking.identities
@@ -180,7 +180,7 @@ private struct Rings {
                     name: "pack1/keys",
                     error: StoreError(
                         .damaged,
-                        "\(useless) files of keys in \(place.description) are none, as was found before. If no device wrote them, remove "
+                        "\(useless) files of keys in \(place.description) are no rings, as found before. If no device wrote them, remove "
                             + "them from pack1/keys/.")))
         }
         if unread > 0 {
@@ -240,10 +240,10 @@ private struct Rings {
             if unread > 0 { throw unfinished }
             throw StoreError(
                 .keysForked,
-                "The keys in \(place.description) do not go on from epoch \(pin.number), which this device used. They were made anew by "
-                    + "who did not know it, or an old copy was brought back. Nothing was changed; compare with another device. If the "
-                    + "place was emptied and filled anew on purpose, set the restoration state of the exchange to the word \"new\", once: "
-                    + "then this device begins anew with what is there.")
+                "The keys in \(place.description) do not continue from epoch \(pin.number), which this device used. A device that did not "
+                    + "know it made new ones, or an old copy was restored. Nothing was changed; compare with another device. If the "
+                    + "place was emptied and filled again on purpose, set the restoration state of the exchange to the word \"new\", once: "
+                    + "then this device starts over with what is there.")
         }
         let first = rings.compactMap(\.ring.newest).min { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
         guard let first else { throw none }
@@ -266,7 +266,7 @@ private struct Rings {
         if isForOthers {
             return StoreError(
                 .wrongKey,
-                "What was given opens no keys in \(place.description): it is no member, or was removed. Nothing was changed. Have a member "
+                "The key opens no keys in \(place.description): it is no member's, or was removed. Nothing was changed. Have a member "
                     + "add this device, or use the passphrase or the recovery key.")
         }
         if let fault { return fault.error("The file of keys in \(place.description)") }
@@ -275,6 +275,6 @@ private struct Rings {
         }
         return KeyFiles.missing(
             "The keys of \(place.description) are missing: there is a passphrase, and nothing that it opens. If creating it was "
-                + "interrupted, create it again with the same passphrase; else bring back the files in keys/ from a copy.")
+                + "interrupted, create it again with the same passphrase; otherwise restore the files in keys/ from a copy.")
     }
 }

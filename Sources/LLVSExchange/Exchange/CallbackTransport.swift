@@ -74,7 +74,7 @@ public final class CallbackTransport: ExchangeTransport, RequestingTransport, @u
         guard let write = callbacks.writeSnapshotFile else {
             throw StoreError(
                 .unsupported,
-                "A snapshot cannot be put into \(description): it gives no way to write snapshot files. "
+                "A snapshot cannot be written to \(description): it has no callbacks that write snapshot files. "
                     + "Give it those callbacks, or write the snapshot into a folder."
             )
         }

@@ -1,5 +1,5 @@
 extension Store {
-    /// Returns the problems with clocks that are far ahead, and removes them from the list, so each is reported once.
+    /// Returns the problems of clocks that are far ahead, and removes them from the list, so that each is reported once.
     package func takeClockProblems() -> [ExchangeProblem] {
         clocksAhead.withLock { $0.take() }.map { ExchangeProblem(name: $0.versionID ?? "", error: $0) }
     }

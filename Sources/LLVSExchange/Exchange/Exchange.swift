@@ -18,7 +18,7 @@ public final class Exchange: @unchecked Sendable {
     /// Notified when the exchange is closed, and when it is released.
     package let ended = Observers<Void>()
 
-    /// How an exchange goes about it.
+    /// The options of an exchange.
     public struct Options: Sendable {
         /// Whether `send` reports value ids that another implementation cannot hold, as problems (`.unportableID`) beside the versions,
         /// which are sent all the same. Each id is reported once per exchange. `send` then reads the change tables of the versions again,
@@ -45,14 +45,14 @@ public final class Exchange: @unchecked Sendable {
 
     /// Fetches the versions that the store lacks, and adds them, predecessors first, in batches of about 5 MB.
     ///
-    /// If there is nothing new this costs one listing, or less if the transport can tell that nothing changed. A version that the store has
-    /// is not fetched again, so a file that differs from it goes unnoticed. With `verifyKnown` all are fetched, and differences are
-    /// problems (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store met damage are
+    /// If there is nothing new this costs one listing, or less if the transport can determine that nothing changed. A version that the
+    /// store has is not fetched again, so a file that differs from it goes unnoticed. With `verifyKnown` all are fetched, and differences
+    /// are problems (`.versionMismatch`, or what is wrong with the file). Versions in which reading or verifying the store found damage are
     /// fetched too, and repaired; with `verifyKnown` all are checked for damage.
     /// - Parameters:
-    ///   - control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
-    ///   - verifyKnown: also fetches the versions that the store has, and compares them.
-    /// - Returns: the versions added, in that order, and the problems met.
+    ///  - control: called with stages `.listing`, `.receiving` and `.adding`, in versions.
+    ///  - verifyKnown: also fetches the versions that the store has, and compares them.
+    /// - Returns: the versions added, in that order, and the problems found.
     /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks, and errors that keep the store
     ///   from adding (`.readOnly`, `.noSpace`, `.io`).
     public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
@@ -171,7 +171,7 @@ extension Exchange: SavingGuard {
         return StoreError(
             .unportableID,
             "Nothing was saved under the value id \"\(value)\": \(failure). Another implementation that reads \(transport.description) "
-                + "would retrieve neither the version nor those that build on it. Use another id; or, if no other implementation reads "
+                + "would retrieve neither the version nor its descendants. Use another id; or, if no other implementation reads "
                 + "that place, open the exchange with no_other_readers.",
             valueID: value)
     }
@@ -180,8 +180,8 @@ extension Exchange: SavingGuard {
         return StoreError(
             .unportableID,
             "Nothing was saved with the metadata keys \"\(key)\" and \"\(other)\", which have the same characters, composed in another "
-                + "way. Another implementation that reads \(transport.description) would retrieve neither the version nor those that build "
-                + "on it. Use one of them; or, if no other implementation reads that place, open the exchange with no_other_readers.")
+                + "way. Another implementation that reads \(transport.description) would retrieve neither the version nor its "
+                + "descendants. Use one of them; or, if no other implementation reads that place, open the exchange with no_other_readers.")
     }
 }
 

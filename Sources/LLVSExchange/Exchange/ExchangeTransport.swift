@@ -20,15 +20,16 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     /// names are version ids.
     func send(_ files: [ExchangeFiles], _ control: OperationControl) throws
     /// Returns those of the names, all of them listed, whose version file or changes file is known to be missing, empty, cut short or
-    /// unreadable: `Exchange.send` rewrites them. A transport that cannot tell without fetching returns none; this is the default.
+    /// unreadable: `Exchange.send` rewrites them. A transport that would have to fetch the files to find that out returns none, which is
+    /// the default.
     func unusable(among names: [String], _ control: OperationControl) throws -> [String]
 
     /// Whether `unusable` has met a version file of the old form: then `Exchange.send` passes it all names, once. False by default, and if
-    /// the transport cannot tell.
+    /// the transport does not know.
     var holdsOldForm: Bool { get }
 
-    /// Returns the files that `unusable` found whole, in a state that it had not met before, since the last call. Their content may be
-    /// another's, so `Exchange.send` reads them. None by default, and if the transport cannot tell.
+    /// Returns the files that `unusable` found whole, in a state that it had not met before, since the last call. They may hold another
+    /// version, so `Exchange.send` reads them. None by default, and if the transport does not know.
     func takeChanged() -> [ChangedFiles]
 
     /// Returns the listed files whose sizes are new or have changed since the last call, with the listed sizes. `Exchange.send` reads those
@@ -91,9 +92,9 @@ public struct ChangedFiles: Sendable {
 public struct ExchangeListing: Sendable {
     /// The versions with a version file, in any order.
     public var versions: [VersionID]
-    /// The versions with a changes file but no version file, if the transport can tell cheaply.
+    /// The versions with a changes file but no version file, if the transport can determine them cheaply.
     public var changesOnly: [VersionID]
-    /// Those of `versions` without a changes file, if the transport can tell cheaply: `Exchange.send` rewrites them.
+    /// Those of `versions` without a changes file, if the transport can determine them cheaply: `Exchange.send` rewrites them.
     public var versionsOnly: [VersionID] = []
     /// Names that are no version ids, except those that syncing programs leave behind; at most `ExchangeLimits.foreignCount`. An exchange
     /// ignores them.

@@ -52,7 +52,7 @@ extension ExchangeTransport {
             throw StoreError(
                 .transport,
                 "\(description) was asked for \(names.count) \(kind) and returned \(files.count). Correct the transport: "
-                    + "it answers at least one and at most as many as were asked for."
+                    + "it must return at least one, and at most as many as requested."
             )
         }
         return files

@@ -135,7 +135,7 @@ package enum FolderFiles {
         let file = FolderFile(path, opened)
         let status: System.Status
         do throws(Errno) { status = try System.status(opened.descriptor) } catch {
-            return .failed(.unreadable(self.error(error, "Looking at the file", path)))
+            return .failed(.unreadable(self.error(error, "Examining the file", path)))
         }
         guard status.isRegularFile else { return noFile() }
         guard let size = Int(exactly: status.size), size <= limit else {
@@ -188,18 +188,18 @@ package enum FolderFiles {
             if error.code == EPERM, (try? final.status()) != nil {
                 throw StoreError(
                     .foreignFile,
-                    "\(final) cannot be written: something of another user is in its place, which only they may replace there. "
-                        + "Let them remove it, or take the sticky bit from the folder (chmod -t), and send again.",
+                    "\(final) cannot be written: a file of another user has its name, and only that user may replace it. "
+                        + "Let that user remove it, or clear the sticky bit of the folder (chmod -t), and send again.",
                     path: final.path, systemCode: error.code)
             }
-            guard error.code == EISDIR else { throw self.error(error, "Putting in place the file", final.path) }
+            guard error.code == EISDIR else { throw self.error(error, "Publishing the file", final.path) }
         }
         do throws(Errno) {
             try final.rmdir()
             try file.rename(to: final)
         } catch {
             throw StoreError(
-                .foreignFile, "\(final) cannot be written: a directory with something in it is in its place. Move it away, and send again.",
+                .foreignFile, "\(final) cannot be written: a directory that is not empty has its name. Move it away, and send again.",
                 path: final.path)
         }
     }

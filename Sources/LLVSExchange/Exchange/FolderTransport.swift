@@ -65,14 +65,14 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         if let store = options.store, FolderTransport.isIn(store, path) {
             throw StoreError(
                 .invalidArgument,
-                "The folder \(path) is the directory of the store itself, or lies in it, and cannot be the place of its exchange. "
+                "The folder \(path) is the directory of the store itself, or is in it, and cannot be the place of its exchange. "
                     + "Give a folder beside it.",
                 path: path)
         }
         if try !FolderFiles.isDirectory(path) {
             guard options.create else {
                 throw StoreError(
-                    .notFound, "The exchange folder \(path) is not there; check the path, and that its drive is connected.", path: path)
+                    .notFound, "The exchange folder \(path) does not exist; check the path, and that its drive is connected.", path: path)
             }
             try FolderFiles.makeDirectory(path)
         }
@@ -179,7 +179,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
 
     /// Refuses to write in clear to an encrypted folder. It may have become encrypted since the transport was opened.
     private func refuseKeys(_ control: OperationControl) throws {
-        let what = "Looking at \(description)"
+        let what = "Examining \(description)"
         try look?(self) { try control.check(.listing, 0, of: 0, doing: what) }
         lock.withLock { isInClear = true }
     }
@@ -206,7 +206,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         var bad: [String] = []
         // The host's callback is called between two batches, without the lock.
         for first in stride(from: 0, to: names.count, by: 256) {
-            try control.check(.verifying, first, of: names.count, doing: "Looking at \(description)")
+            try control.check(.verifying, first, of: names.count, doing: "Examining \(description)")
             let batch = names[first..<min(first + 256, names.count)]
             lock.withLock { bad += unusable(batch) }
         }

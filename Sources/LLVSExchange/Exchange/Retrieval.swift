@@ -49,7 +49,7 @@ struct Retrieval {
             memory.oldForm = try memory.oldForm.filter(isThere)
             memory.waits = try memory.waits.filter { try isThere($0.key) }
         }
-        // A version received after all has complete files: last time they were still on their way.
+        // A version that was received after all has complete files: last time they were still in transit.
         defer {
             memory.broken.subtract(result.versions)
             memory.taken.formUnion(result.versions)
@@ -81,8 +81,8 @@ struct Retrieval {
                     name: "",
                     error: StoreError(
                         .foreignFile,
-                        "\(furtherProblems) further versions in \(transport.description) could not be taken either. "
-                            + "Mend what is told of the others, and retrieve again."
+                        "\(furtherProblems) further versions in \(transport.description) could not be received either. "
+                            + "Resolve the reported problems, and retrieve again."
                     )), always: true)
         }
         result.problems = ExchangeProblem.inOrder(result.problems)
@@ -117,7 +117,7 @@ struct Retrieval {
 
     private mutating func unreadable(_ id: VersionID, _ error: StoreError) throws {
         if error.code == .outOfMemory { throw error }
-        // Something else is in its place, or the file is unusable for everybody.
+        // Something else has its name, or the file is unusable for all devices.
         if [.foreignFile, .damaged].contains(error.code) { broken(id, error) } else { problem(id, error) }
     }
 
@@ -147,7 +147,7 @@ struct Retrieval {
                     name: foreign.name,
                     error: StoreError(
                         .foreignFile,
-                        "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is no version id. It was left alone; "
+                        "\"\(foreign.name)\" in \(foreign.folder) of \(transport.description) is not a version id. It was ignored; "
                             + "move it away, since other programs may take it for a version.",
                         path: foreign.name)))
         }
@@ -157,8 +157,8 @@ struct Retrieval {
                     name: "",
                     error: StoreError(
                         .foreignFile,
-                        "\(listing.furtherForeign) further names in \(transport.description) are no version ids. They were left alone; "
-                            + "move away what is none of this exchange."
+                        "\(listing.furtherForeign) further names in \(transport.description) are not version ids. They were ignored; "
+                            + "move away what does not belong to this exchange."
                     )), always: true)
         }
         let paced = control.paced(.listing, doing: what)
@@ -182,7 +182,7 @@ struct Retrieval {
                     error: StoreError(
                         .missingVersion,
                         "The version \(id) has its changes in \(transport.description), but no version file: "
-                            + "it is still on its way, or its sender was interrupted. It is taken once the version file is there.",
+                            + "it is still in transit, or its sender was interrupted. It is received once the version file is there.",
                         versionID: id.description)))
         }
         if isSame || isFar { try leaveBroken(&wanted) }
@@ -284,7 +284,7 @@ struct Retrieval {
                 id,
                 StoreError(
                     .missingVersion,
-                    "The version \(id) is listed in \(transport.description), but its file is not there. It is taken once it is.",
+                    "The version \(id) is listed in \(transport.description), but its file is not there. It is received once it is.",
                     versionID: id.description))
         case .unreadable(let error): try unreadable(id, error)
         case .data, .pieces:
@@ -384,12 +384,12 @@ struct Retrieval {
     private mutating func holdBack(_ id: VersionID, _ missing: VersionID) {
         memory.waits[id] = missing
         let isUnusable = failed.contains(missing) || memory.broken.contains(missing) || versions[missing] != nil
-        let reason = isUnusable ? "cannot be added itself" : "is neither here nor there yet"
+        let reason = isUnusable ? "cannot be added itself" : "is neither in the store nor there yet"
         problem(
             id,
             StoreError(
                 .missingPredecessor,
-                "The version \(id) waits for its predecessor \(missing), which \(reason). It is taken once that can be.",
+                "The version \(id) waits for its predecessor \(missing), which \(reason). It is received after that one.",
                 versionID: missing.description))
     }
 
@@ -398,7 +398,7 @@ struct Retrieval {
         let missing = try versions[id]?.predecessors.first {
             try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
         }
-        // A version that the store has has its predecessors: a file that names others is not held back, but found to be another's.
+        // The store has the predecessors of each of its versions. If a file names others, it does not wait for them: it is a mismatch.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
 
@@ -453,8 +453,8 @@ struct Retrieval {
                 id,
                 StoreError(
                     .missingChanges,
-                    "The version \(id) is in \(transport.description) without its changes: they are still on their way, or were lost. "
-                        + "It is taken once they are there; whoever has the version writes them anew.",
+                    "The version \(id) is in \(transport.description) without its changes: they are still in transit, or were lost. "
+                        + "It is received once they are there; a device that has the version writes them again.",
                     versionID: id.description))
             memory.broken.insert(id)
             return nil
@@ -479,8 +479,8 @@ struct Retrieval {
                 StoreError(
                     .damaged,
                     "The files of the version \(id) in \(transport.description) are damaged: "
-                        + "together they do not have the digest that versions/\(id) tells. Nothing of it was taken. "
-                        + "Remove both, and a store that has the version writes them anew.",
+                        + "together they do not have the digest that versions/\(id) has. Nothing of it was stored. "
+                        + "Remove both, and a store that has the version writes them again.",
                     versionID: id.description, path: "versions/\(id)"))
             memory.broken.insert(id)
             return nil

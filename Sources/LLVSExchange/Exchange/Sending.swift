@@ -319,7 +319,7 @@ struct Sending {
                     error: StoreError(
                         .unportableID,
                         "The value id \"\(value)\" of the version \(id) is one that another implementation cannot hold: \(reason). "
-                            + "It was sent to \(transport.description) all the same. Where others share that place, use another id.",
+                            + "It was sent to \(transport.description) all the same. If others share that place, use another id.",
                         valueID: value, versionID: id.description)))
         }
     }
@@ -332,7 +332,7 @@ struct Sending {
             StoreError(
                 .missingPredecessor,
                 "The version \(version.id) was not sent to \(transport.description), since its predecessor \(held) could not be. "
-                    + "It is sent once that can be.",
+                    + "It is sent after that one.",
                 versionID: held.description))
         return true
     }

@@ -1,8 +1,8 @@
 /// A transport that exchanges with a store by itself, for an other side without files of single versions.
 package protocol StoreTransport: ExchangeTransport {
-    /// As `Exchange.retrieve`; nil: the other side has files of versions after all, and the exchange reads them.
+    /// Retrieves as `Exchange.retrieve` does. Returns nil if the other side has files of versions after all: the exchange then reads them.
     func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult?
-    /// As `Exchange.send`; nil: likewise.
+    /// Sends as `Exchange.send` does. Returns nil in the same case.
     func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult?
     /// Returns whether the other side lists something that the store lacks, or that may complete what could not be received; nil: the other
     /// side has files of versions, and their listing shows it. Called by an exchange whose transport `hearsItself`.

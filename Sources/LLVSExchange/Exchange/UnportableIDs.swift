@@ -12,8 +12,8 @@ struct UnportableIDs {
         return told.insert(Array(id)).inserted ? reason : nil
     }
 
-    /// For ids at which another implementation fails. (At others it reads another value, or writes to another place.)
-    static let whatFails = "It fails there, and retrieves neither the version nor those that build on it"
+    /// For ids at which another implementation fails. (For other ids it reads another value, or writes to another place.)
+    static let whatFails = "It fails there, and retrieves neither the version nor its descendants"
 
     /// Returns two keys of one version's metadata that another implementation cannot distinguish: the same characters, composed in another
     /// way.

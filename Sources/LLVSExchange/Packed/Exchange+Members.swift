@@ -48,7 +48,7 @@ public struct RemoteIdentity: Sendable {
         secret = try identity.text()
         recipient = "\(identity.recipient)"
     }
-    /// Calls `body` with the secret half, `AGE-SECRET-KEY-1...`. Whoever has it can open whatever is encrypted for its recipient.
+    /// Calls `body` with the secret half, `AGE-SECRET-KEY-1...`. A holder of it can open everything that is encrypted for its recipient.
     public func withSecret<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try secret.withBytes(body) }
 }
 
@@ -58,11 +58,11 @@ package protocol KeyedTransport: StoreTransport {
     var isKeyed: Bool { get }
     /// Runs `body` after reading the keys of the place again; throws if it has none.
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
-    /// Sends the remaining versions, and tells the other devices that this one stops writing.
+    /// Sends the remaining versions, and announces to the other devices that this one stops writing.
     func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
     /// The pairing derived from the keys as last read; nil before that, and for a place without keys.
     var livePairing: Pairing? { get }
-    /// Tells the other devices where the place moves.
+    /// Announces the new address of the place to the other devices.
     func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult
 }
 
@@ -158,15 +158,15 @@ extension Exchange {
         get throws {
             guard let transport = transport as? any KeyedTransport, transport.isKeyed else {
                 throw StoreError(
-                    .unsupported, "\(transport.description) was opened without keys: no pairing follows from it. Give one, or the keys.")
+                    .unsupported, "\(transport.description) was opened without keys, so it has no pairing. Give one, or the keys.")
             }
             return MemberPairing { transport.livePairing }
         }
     }
 
-    /// Rewrites all data at the place with its newest keys, and removes the data with older ones. Then nobody who has only older keys, from
-    /// a lost device or a leaked key, can read anything at the place. (Data read before stays readable.) It sends as much as the place
-    /// holds. The replaced data is deleted by later exchanges of this device, after a day at most; large values after one more.
+    /// Rewrites all data at the place with its newest keys, and removes the data with older ones. Then older keys, from a lost device or a
+    /// leak, open nothing at the place any more. (Data read before stays readable.) It sends as much as the place holds. The replaced data
+    /// is deleted by later exchanges of this device, after a day at most; large values after one more.
     ///
     /// Later exchanges that list all packs, one each day, resume an interrupted call; or call it again.
     /// - Parameters:
@@ -176,18 +176,18 @@ extension Exchange {
     /// - Returns: the number of packs that still have older keys: those that will be deleted, and those that this device cannot read.
     /// - Throws: as `members`.
     public func rekey(renewing: Bool = false, _ control: OperationControl = OperationControl()) throws -> Int {
-        try withKeys("Sending all anew", control) { try $0.rekey(renews: renewing) }
+        try withKeys("Resending all data", control) { try $0.rekey(renews: renewing) }
     }
 
-    /// Ends this device's writing to a place in the packed layout: sends the remaining versions, and tells the other devices, which can
-    /// then merge its packs at once instead of after 30 days. Removes nothing, and does not forget the place: if this device sends later
-    /// all the same, it does so as a new writer.
+    /// Ends this device's writing to a place in the packed layout: sends the remaining versions, and announces the end to the other
+    /// devices, which can then merge its packs at once instead of after 30 days. Removes nothing, and does not forget the place: if this
+    /// device sends later all the same, it does so as a new writer.
     /// - Parameter control: as for `send`.
     /// - Returns: as `send`.
     /// - Throws: `.unsupported` for a place that has no packs, and as `send`.
     public func retire(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard let transport = transport as? any KeyedTransport else {
-            throw StoreError(.unsupported, "\(transport.description) holds no packs: nobody there waits for this device.")
+            throw StoreError(.unsupported, "\(transport.description) holds no packs: no device there waits for this one.")
         }
         return try exclusively("Retiring") { try transport.retire(store, control) }
     }
@@ -234,7 +234,7 @@ extension AutomaticTransport: KeyedTransport {
     package var livePairing: Pairing? { packs.livePairing }
     package func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         guard try isPacked(store, control) else {
-            throw StoreError(.unsupported, "\(description) holds no packs: nobody there waits for this device.")
+            throw StoreError(.unsupported, "\(description) holds no packs: no device there waits for this one.")
         }
         return try packs.retire(store, control)
     }

@@ -20,7 +20,7 @@ struct PackedNotes {
 
     /// - Parameters:
     ///   - remote: the name of the remote.
-    ///   - account: the account whose place it is, if the address does not tell.
+    /// - account: the account whose place it is, if the address does not identify it.
     /// - Throws: `.busy` if another exchange of this store with the remote is running.
     init(_ store: Store, remote: String, account: String? = nil) throws {
         try store.checkOpen()

@@ -155,8 +155,8 @@ struct PackedReading {
                     name: text,
                     error: StoreError(
                         .missingPredecessor,
-                        "Versions of the pack \(text) in \(run.files.description) wait for the version \(missing), which is neither here "
-                            + "nor there yet. They are taken once it is.",
+                        "Versions of the pack \(text) in \(run.files.description) wait for the version \(missing), which is neither "
+                            + "in the store nor there yet. They are received after it.",
                         versionID: missing, path: text)))
         }
         for (name, bad) in run.state.bad.sorted(by: { $0.key.id < $1.key.id }) {
@@ -186,8 +186,8 @@ struct PackedReading {
                     name: "",
                     error: StoreError(
                         .damaged,
-                        "\(further) further versions or files in \(run.files.description) could not be taken either. "
-                            + "Mend what is told of the others, and retrieve again.")))
+                        "\(further) further versions or files in \(run.files.description) could not be received either. "
+                            + "Resolve the reported problems, and retrieve again.")))
         }
         return result
     }
@@ -198,10 +198,10 @@ struct PackedReading {
         let before = run.state.incomplete[name]?.parts.first
         let part =
             lacking[name].map { "the file \($0.name), which a large value needs: \($0.fault.why)" }
-            ?? before.map { "the file \($0), which a large value needs, and which was not there, or damaged, when it was last looked for" }
+            ?? before.map { "the file \($0), which a large value needs, and which was missing or damaged at the last check" }
         var error = StoreError(
             .damaged,
-            "Versions of the pack \(text) in \(place) wait for \(part ?? "a large value that is not there, or damaged"). They are taken "
+            "Versions of the pack \(text) in \(place) wait for \(part ?? "a large value that is missing or damaged"). They are received "
                 + "once a device that has the value has sent it again.")
         error.path = (lacking[name]?.name ?? before)?.description ?? text
         taking.problem(ExchangeProblem(name: text, error: error))
@@ -428,7 +428,7 @@ extension PackedRun {
     /// Returns all bytes received.
     func bytes(_ contents: RemoteContents, atMost limit: Int) throws -> [UInt8] {
         switch contents {
-        case .missing: throw PackFault.notThere("it is listed, and not there")
+        case .missing: throw PackFault.notThere("it is listed, but missing")
         case .bytes(let bytes, _): return bytes
         case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
         case .unreadable(let error):

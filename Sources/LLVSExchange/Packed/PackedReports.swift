@@ -147,18 +147,18 @@ extension PackedRun {
             case .rolledBack:
                 tell(
                     .rolledBack, event.writer,
-                    "\(files.description) does not show the newest pack of the device \(text) any more, number \(event.number): it was set "
-                        + "back to an older state, or files were deleted. What is missing there is sent again; nothing was removed "
+                    "\(files.description) does not show the newest pack of the device \(text) any more, number \(event.number): it was "
+                        + "reset to an older state, or files were deleted. What is missing there is sent again; nothing was removed "
                         + "here.")
             case .seededAnew:
                 tell(
                     .rolledBack, event.writer,
-                    "\(files.description) was emptied, and filled anew by the device \(text). What is missing there is sent again; nothing "
+                    "\(files.description) was emptied, and refilled by the device \(text). What is missing there is sent again; nothing "
                         + "was removed here.")
             case .forked:
                 tell(
                     .writerForked, event.writer,
-                    "Two rows of packs of the device \(text) go on beside each other in \(files.description), from number \(event.number) "
+                    "Two sequences of packs of the device \(text) are in \(files.description), from number \(event.number) "
                         + "on: its store was copied, or the place shows two states. All of them are read. Compare the fingerprints of two "
                         + "devices.")
             }
@@ -166,15 +166,15 @@ extension PackedRun {
         if let move = state.reports.move {
             var error = StoreError(
                 .placeMoved,
-                "\(files.description) goes on at \"\(move.address)\", as the device \(Base32.encode(PackID.bytes(of: move.writer))) says. "
-                    + "Exchange with that place, if you know who said so; what is here stays.")
+                "\(files.description) continues at \"\(move.address)\", by the device \(Base32.encode(PackID.bytes(of: move.writer))). "
+                    + "Exchange with that place, if you know the device; the data here stays.")
             error.path = move.address
             found.append(ExchangeProblem(name: "pack1", error: error))
         }
         return found
     }
 
-    /// Sends the remaining versions, then tells the other devices the new address of the remote.
+    /// Sends the remaining versions, then announces the new address of the remote to the other devices.
     func announce(_ address: String) throws -> ExchangeResult {
         let result = try send(isFresh: false)
         var sending = PackedSending(self)

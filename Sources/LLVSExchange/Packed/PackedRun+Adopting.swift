@@ -57,7 +57,7 @@ extension PackedRun {
         return found
     }
 
-    /// Returns how many active writers take precedence over this one. Only a courtesy: two that adopt the same packs at once do no harm.
+    /// Returns how many active writers take precedence over this one. This only saves work: two may adopt the same packs at once.
     private func rank(_ victim: UInt64) -> Int {
         func digest(_ writer: UInt64) -> [UInt8] {
             var out = ByteWriter()

@@ -40,7 +40,7 @@ extension PackedRun {
     private var holdsPacksAlone: StoreError {
         StoreError(
             .invalidArgument,
-            "\(files.description) holds packs alone, and stays so. Open it without the layout bridged, or give a place that is empty or "
+            "\(files.description) holds only packs, and stays so. Open it without the layout bridged, or give a place that is empty or "
                 + "holds single files.")
     }
 }

@@ -252,7 +252,7 @@ extension PackedRun {
     var hasNoRoot: StoreError {
         StoreError(
             .keyMissing,
-            "No root in \(files.description) can be opened with the keys that are there. Nothing was sent. Bring the files in pack1/ back "
+            "No root in \(files.description) can be opened with the keys that are there. Nothing was sent. Restore the files in pack1/ "
                 + "from a copy, or give an empty place.")
     }
 }

@@ -67,7 +67,7 @@ extension PackedRun {
         {
             // In a folder a program may still be syncing the file. A server, however, has just listed its size.
             throw PackFault(
-                kind: .notThere, why: "the server lists \(size) bytes, and gives \(bytes.count)", refusal: .cutShort)
+                kind: .notThere, why: "the server lists \(size) bytes, and returns \(bytes.count)", refusal: .cutShort)
         }
     }
 

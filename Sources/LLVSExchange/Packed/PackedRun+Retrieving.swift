@@ -128,8 +128,8 @@ extension PackedRun {
     var isReset: StoreError {
         var error = StoreError(
             .notFound,
-            "\(files.description) was emptied, or is another than before: the root of the packs is gone, and so are they. Nothing was "
-                + "removed here, and nothing is sent. Bring it back; or, to fill it anew from this store, set the restoration state of the "
+            "\(files.description) was emptied, or is another place than before: the root and the packs are gone. Nothing was "
+                + "removed here, and nothing is sent. Restore it; or, to fill it again from this store, set the restoration state of the "
                 + "exchange to the word \"new\", and exchange again.")
         error.circumstance = .remoteReset
         return error
@@ -141,7 +141,7 @@ extension PackedRun {
             .notFound,
             "\(files.description) is the place of another store: it has packs, and neither a root nor a pack that was there before. "
                 + "Nothing was received from it, and nothing is sent. Check the address, the account and the drive; or, if the two stores "
-                + "are to be joined, or the place was filled anew, set the restoration state of the exchange to the word \"new\", once, "
+                + "are to be joined, or the place was filled again, set the restoration state of the exchange to the word \"new\", once, "
                 + "and exchange again: then all versions of both stores are merged, for good.")
         error.circumstance = .remoteReset
         return error

@@ -75,13 +75,13 @@ extension PackedRun {
             name: "pack1/base",
             error: StoreError(
                 .noSpace,
-                "\(files.description) has no room to put packs together. What is here was sent; make room, or the packs become more. It is "
+                "\(files.description) has no room to merge packs. What is here was sent; make room, or the number of packs grows. It is "
                     + "tried again in an hour, or when something was deleted.",
                 path: "pack1/base"))
     }
 
-    /// Sends the remaining versions, and tells the other devices that this writer ends. Anything this device sends later has a new writer
-    /// id.
+    /// Sends the remaining versions, and announces to the other devices that this writer ends. Anything this device sends later has a new
+    /// writer id.
     func retire() throws -> ExchangeResult {
         let result = try send(isFresh: false)
         guard state.attempts.contains(where: { $0.key.writer == state.writer && $0.value.outcome == .done }) else { return result }
@@ -101,7 +101,7 @@ extension PackedRun {
     var isNotPutTogether: StoreError {
         StoreError(
             .transport,
-            "Putting together what other devices left in \(files.description) failed: it is not there, or not whole yet. Exchange again.")
+            "Merging the packs of other devices in \(files.description) failed: they are missing, or incomplete. Exchange again.")
     }
 
     /// Resumes the upload of a file that an earlier call or another process began, if the service kept the received part.
@@ -452,7 +452,7 @@ struct PackedSending {
                 error: StoreError(
                     .missingPredecessor,
                     "The version \(id) was not sent to \(run.files.description), since its predecessor \(held) could not be. "
-                        + "It is sent once that can be.",
+                        + "It is sent after that one.",
                     versionID: held.description)))
         return true
     }

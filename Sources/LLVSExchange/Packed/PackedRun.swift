@@ -202,7 +202,7 @@ package final class PackedRun {
     /// - Throws: `PackFault`.
     static func root(_ name: PackName, _ bytes: [UInt8], _ sealing: PackSealing = .none) throws -> PackedState.Root {
         let file = try PackFile(name, bytes, stores: [], sealing: sealing)
-        guard let store = PackID(file.index.header[16..<32]) else { throw PackFault.damaged("it is no root") }
+        guard let store = PackID(file.index.header[16..<32]) else { throw PackFault.damaged("it is not a root") }
         let said = try RootText(file)
         guard said.format == 1 else { throw PackFault.newer("its format is another than 1") }
         guard said.store == store.description else { throw PackFault.damaged("it names another store than its header") }
@@ -210,7 +210,7 @@ package final class PackedRun {
             throw PackFault.newer("its layout is \"\(said.layout)\"")
         }
         guard said.isEncrypted == sealing.isEncrypted else {
-            throw PackFault.damaged("it says otherwise of whether the packs are encrypted")
+            throw PackFault.damaged("it contradicts the packs about encryption")
         }
         return PackedState.Root(name: name, store: store, bytes: bytes)
     }
@@ -316,7 +316,7 @@ struct RootText {
     init(_ file: PackFile) throws {
         var text: [UInt8] = []
         try file.forEachBlock { text.append(contentsOf: $0) }
-        do { self = try text.withUnsafeBytes(RootText.init) } catch { throw PackFault.damaged("what it says is no JSON") }
+        do { self = try text.withUnsafeBytes(RootText.init) } catch { throw PackFault.damaged("its content is not JSON") }
     }
     private init(_ bytes: UnsafeRawBufferPointer) throws {
         var json = JSONReader(bytes)

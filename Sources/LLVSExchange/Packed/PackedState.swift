@@ -80,7 +80,7 @@ struct PackedState {
     struct RefusedSize: Equatable { var most: Int, at: Int64 }
     /// The size limit of merged packs since one of twice that size was not finished, and when that was begun.
     struct Cut: Equatable { var most: Int, at: Int64 }
-    /// A version left to another device to copy to the other side of a bridged remote.
+    /// A version that this device leaves to another, which copies it to the other side of a bridged remote.
     struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// The first parts of a large value that was not sent completely yet.
     struct Partial: Equatable {

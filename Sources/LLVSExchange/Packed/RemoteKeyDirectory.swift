@@ -100,9 +100,9 @@ package final class RemoteKeyDirectory: KeyDirectory {
     static func keysAreGone(_ place: String) -> StoreError {
         StoreError(
             .keyMissing,
-            "\(place) is encrypted, and its keys are not there: pack1/keys/ is missing, or empty. Nothing was sent. Wait, where a program "
-                + "syncs the folder, until it has brought them; else bring pack1/keys/ back from a copy. A passphrase or an identity alone "
-                + "opens nothing.")
+            "\(place) is encrypted, and its keys are not there: pack1/keys/ is missing, or empty. Nothing was sent. If a program "
+                + "syncs the folder, wait until it has brought them; otherwise restore pack1/keys/ from a copy. A passphrase or an "
+                + "identity alone opens nothing.")
     }
     static func isEncrypted(_ place: String) -> StoreError {
         StoreError(

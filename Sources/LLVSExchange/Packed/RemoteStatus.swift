@@ -1,4 +1,4 @@
-/// What a device knows of a place in the packed layout, as of its last exchange.
+/// The knowledge of a device about a place in the packed layout, as of its last exchange.
 public struct RemoteStatus: Sendable {
     /// A writer at the place.
     public struct Writer: Sendable, Hashable {
@@ -77,11 +77,11 @@ public struct RemoteStatus: Sendable {
 package protocol TellingTransport: ExchangeTransport {
     /// The requests and bytes since it was opened.
     var counts: RemoteCounts { get }
-    /// As of the last exchange; nil: there was none, or the place has no packs.
+    /// The status as of the last exchange; nil: there was none, or the place has no packs.
     var remoteStatus: RemoteStatus? { get }
     /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?
-    /// Returns what the notes of a store call the place.
+    /// Returns the name of the place in the notes of a store.
     func notedPlace(in store: Store) throws -> String
 }
 extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
@@ -100,8 +100,8 @@ extension Exchange {
         return RemoteStatus(state)
     }
 
-    /// Sends the remaining versions, then tells the other devices that the place moves elsewhere: from then on their exchanges here report
-    /// it as a problem (`.placeMoved`). Changes and removes nothing else.
+    /// Sends the remaining versions, then announces to the other devices that the place moves elsewhere: from then on their exchanges here
+    /// report it as a problem (`.placeMoved`). Changes and removes nothing else.
     /// - Parameters:
     ///   - address: the new place, for people and programs: 1 to 1,024 bytes, without control characters. No secrets: all readers of the
     ///     place can read it.

@@ -1,4 +1,4 @@
-/// Makes values of a pack differences from values before them in the same pack: docs/pack-format.md, "Values as differences".
+/// Stores values of a pack as differences from earlier values of the same pack: docs/pack-format.md, "Values as differences".
 struct PackDifferences {
     /// A value of the pack.
     private struct Node {

@@ -16,7 +16,7 @@ struct PackFile {
             throw PackFault.tooLarge("it has \(bytes.count) bytes; at most \(PackFormat.fileLimit(name.kind)) are read")
         }
         guard size ?? bytes.count == bytes.count, bytes.withUnsafeBytes({ PackID(SHA256.digest($0)) }) == name.id else {
-            throw PackFault.notThere("its bytes are not those that its name says")
+            throw PackFault.notThere("its bytes do not match its name")
         }
         let bytes = try sealing.open(name, bytes)
         let header = try PackFile.checkHeader(name, bytes, stores)
@@ -33,10 +33,10 @@ struct PackFile {
     private static func checkHeader(_ name: PackName, _ bytes: [UInt8], _ stores: [PackID]) throws -> [UInt8] {
         guard bytes.count >= PackFormat.headerSize + PackFormat.trailerSize, bytes.starts(with: PackFormat.magic),
             bytes.suffix(8).elementsEqual(PackFormat.end)
-        else { throw PackFault.damaged("it is no pack") }
+        else { throw PackFault.damaged("it is not a pack") }
         let header = Array(bytes[..<PackFormat.headerSize])
         guard header[8] <= PackFormat.format else { throw PackFault.newer("it has the format \(header[8])") }
-        guard let store = PackID(header[16..<32]), let salt = PackID(header[32..<48]) else { throw PackFault.damaged("it is no pack") }
+        guard let store = PackID(header[16..<32]), let salt = PackID(header[32..<48]) else { throw PackFault.damaged("it is not a pack") }
         let writer = header[48..<56].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let isOfWriter = name.kind == .log || name.kind == .base
         guard header == name.header(store: store, salt: salt, writer: isOfWriter ? nil : writer) else {
@@ -68,7 +68,7 @@ struct PackFile {
             let size = index.blocks.reduce(0) { $0 + $1.raw }
             guard size >= 1, size <= PackFormat.partSize else { throw PackFault.damaged("it has \(size) bytes, which no part has") }
         case .root:
-            guard index.blocks.count == 1, bytes[PackFormat.headerSize] == 0 else { throw PackFault.damaged("it is no root") }
+            guard index.blocks.count == 1, bytes[PackFormat.headerSize] == 0 else { throw PackFault.damaged("it is not a root") }
         }
     }
 
@@ -98,7 +98,7 @@ struct PackFile {
             && cursor.integer(UInt32.self) == UInt32(truncatingIfNeeded: block.raw)
         let stored = try cursor.take(block.stored)
         guard isRight, PackID(SHA256.digest(stored))?.high == block.digest else {
-            throw PackFault.damaged("a block of it is not what its index says")
+            throw PackFault.damaged("a block of it does not match its index")
         }
         switch codec {
         case 0:
@@ -120,7 +120,7 @@ struct PackFile {
         guard end <= raw.count else { throw PackFault.damaged("a record of it is outside of its block") }
         var cursor = PackCursor(UnsafeRawBufferPointer(rebasing: raw[Int(place.offset)..<end]))
         guard try cursor.varint() == UInt64(cursor.remaining), try cursor.integer(UInt8.self) == type else {
-            throw PackFault.damaged("a record of it is not what its index says")
+            throw PackFault.damaged("a record of it does not match its index")
         }
         return try cursor.take(cursor.remaining)
     }

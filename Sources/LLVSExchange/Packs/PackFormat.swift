@@ -92,20 +92,20 @@ package struct PackFault: Error {
     func error(_ what: String, version: VersionID? = nil) -> StoreError {
         let (code, advice): (StoreError.Code, String) =
             switch kind {
-            case .notThere: (.cutShort, "Fetch it again; who made it may have to make it anew.")
-            case .damaged: (.damaged, "Nothing of it was taken. Fetch it again, or have whoever has the versions send them anew.")
-            case .newer: (.newerFormat, "Nothing of it was taken. Update this library, and read it again.")
-            case .tooLarge: (.tooLarge, "Nothing of it was taken: no writer makes such a file.")
+            case .notThere: (.cutShort, "Fetch it again; its maker may have to make it again.")
+            case .damaged: (.damaged, "Nothing of it was stored. Fetch it again, or let a device that has the versions send them again.")
+            case .newer: (.newerFormat, "Nothing of it was stored. Update this library, and read it again.")
+            case .tooLarge: (.tooLarge, "Nothing of it was stored: no writer makes such a file.")
             case .otherStore:
                 (
                     .identifierMismatch,
-                    "Nothing of it was taken. Leave it there: it is taken once the root of that store is there, which a device that has "
-                        + "exchanged there before puts back within a day."
+                    "Nothing of it was stored. Leave it there: it is read once the root of that store is there. A device that has "
+                        + "exchanged there before restores the root within a day."
                 )
             case .keyMissing:
-                (.keyMissing, "It is taken once they are: they may come with the next exchange, or this device was removed.")
+                (.keyMissing, "It is read once they are: they may come with the next exchange, or this device was removed.")
             }
-        return StoreError(refusal ?? code, "\(what) was not taken: \(why). \(advice)", versionID: version?.description)
+        return StoreError(refusal ?? code, "\(what) was not received: \(why). \(advice)", versionID: version?.description)
     }
 }
 

@@ -80,10 +80,10 @@ struct PackIndex {
         guard let right else { throw PackFault.damaged("its digest is wrong") }
         guard flags & 0xFFFF == 0 else { throw PackFault.newer("it has the flags \(flags), which this library does not know") }
         guard zero == 0, !tag.contains(where: { $0 != 0 }), right.count == PackFormat.headerSize, PackID(right[32..<48]) == salt else {
-            throw PackFault.damaged("it has something where there is to be nothing, or two salts")
+            throw PackFault.damaged("it has a field that must be zero and is not, or two salts")
         }
         guard name.kind != .root || link == .zero, name.kind != .blob || link == name.digest else {
-            throw PackFault.damaged("it names another pack than it can")
+            throw PackFault.damaged("it names a pack that it cannot name")
         }
         var result = PackIndex(name: name, header: right, link: link, seen: seen)
         try result.parse(index, end: Int(at), count: Int(count), raw: raw)
@@ -169,15 +169,15 @@ struct PackIndex {
             switch type {
             case PackRecordType.seen, PackRecordType.replaces, PackRecordType.covers:
                 guard once.insert(type).inserted, name.kind == .base || type == PackRecordType.seen else {
-                    throw PackFault.damaged("it has a service record twice, or where there is to be none")
+                    throw PackFault.damaged("it has a service record twice, or where none may be")
                 }
             case PackRecordType.notice, PackRecordType.ignorable...: break
-            case ...PackRecordType.version: throw PackFault.damaged("it has a record among the service records that is none")
+            case ...PackRecordType.version: throw PackFault.damaged("it has another record among the service records")
             default: throw PackFault.newer("it has a record of type \(type), which this library does not know")
             }
         }
         guard once.contains(PackRecordType.seen) == (seen != .zero) else {
-            throw PackFault.damaged("it says otherwise of what its writer had seen")
+            throw PackFault.damaged("it contradicts itself about what its writer had seen")
         }
     }
 

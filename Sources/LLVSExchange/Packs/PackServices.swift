@@ -42,7 +42,7 @@ struct PackServices: Equatable {
                 switch type {
                 case PackRecordType.seen:
                     guard PackID(SHA256.digest(bytes)) == digest else {
-                        throw PackFault.damaged("it holds another record of what was seen than it says")
+                        throw PackFault.damaged("its record of what was seen does not match its digest")
                     }
                     try readSeen(&cursor)
                 case PackRecordType.replaces: try readReplaces(&cursor)

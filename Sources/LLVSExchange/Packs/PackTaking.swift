@@ -262,7 +262,7 @@ struct PackTaking {
         let value: [UInt8]?
         do { value = try store.base(of: difference, id) } catch var error as StoreError where error.code.isDamage {
             error.message =
-                "The version \(version) of \(pack) was not taken: a value of it is a difference from one that is damaged here. "
+                "The version \(version) of \(pack) was not received: a value of it is a difference from one that is damaged here. "
                 + error.message
             throw UnreadableBase(error: error)
         }
@@ -276,7 +276,7 @@ struct PackTaking {
             id,
             StoreError(
                 .missingPredecessor,
-                "The version \(id) of \(pack) was not taken: its predecessor \(missing) is neither here nor could it be taken. "
+                "The version \(id) of \(pack) was not received: its predecessor \(missing) is missing, and was not received either. "
                     + "Have the pack made with the heads of this store.",
                 versionID: missing.description))
     }
@@ -296,7 +296,7 @@ struct PackTaking {
         }
         outcome.lacksBlobs = true
         outcome.incomplete.append(id)
-        var fault = PackFault.damaged("the bytes of a large value are missing, or are others than it says"), path: String?
+        var fault = PackFault.damaged("the bytes of a large value are missing, or do not match it"), path: String?
         if let part = missed(blob) {
             fault = .damaged("its large value lacks the file \(part.name): \(part.fault.why)")
             path = part.name.description

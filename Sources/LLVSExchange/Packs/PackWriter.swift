@@ -69,7 +69,7 @@ struct PackWriter {
         versionIndexSize += (id.text.map { $0.utf8.count } ?? 16) + 1 + 15 + 8
     }
 
-    /// Adds what the pack states besides its versions, after all of them.
+    /// Adds the service records of the pack, after all of its versions.
     mutating func add(_ said: PackServices) throws {
         for (type, payload) in said.records {
             if type == PackRecordType.seen { seen = PackID(payload.withUnsafeBytes { SHA256.digest($0) }) ?? .zero }
@@ -95,7 +95,7 @@ struct PackWriter {
         head.bytes.append(type)
         let size = head.bytes.count + payload.count
         guard size <= PackFormat.recordLimit else {
-            throw StoreError(.internal, "A record of \(size) bytes was to go into a pack, where one has \(PackFormat.recordLimit) at most.")
+            throw StoreError(.internal, "A record of \(size) bytes was to go into a pack, which takes at most \(PackFormat.recordLimit).")
         }
         if !raw.isEmpty, raw.count + size > PackFormat.blockLimit { try finishBlock() }
         let offset = raw.count

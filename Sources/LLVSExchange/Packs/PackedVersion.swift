@@ -1,14 +1,14 @@
-/// A version as a pack has it, taken out of its record: docs/pack-format.md, "A version".
+/// Reads a version of a pack from its record: docs/pack-format.md, "A version".
 package enum PackedVersion {
-    /// What is found where a version's payload begins.
+    /// The content at the beginning of a version's payload.
     enum Payload {
-        /// The record, and where it stands in the payload.
+        /// The payload has the record.
         case inside
-        /// The payload lies in a blob.
+        /// The payload is in a blob.
         case outside(BlobReference)
     }
 
-    /// Which form a payload has.
+    /// Returns the form of a payload.
     /// - Throws: `PackFault`.
     static func form(_ payload: UnsafeRawBufferPointer) throws -> Payload {
         var cursor = PackCursor(payload)
@@ -18,25 +18,25 @@ package enum PackedVersion {
             let blob = try BlobReference(&cursor, partsLimit: PackFormat.versionParts)
             try cursor.end()
             return .outside(blob)
-        default: throw PackFault.damaged("it has a form that there is not")
+        default: throw PackFault.damaged("it has a form that does not exist")
         }
     }
 
-    /// What form 0 says, before any value is looked at.
+    /// The parts of form 0, before any value is read.
     package struct Contents {
         package var header: RecordHeader
-        /// Where the record begins, and its bytes.
+        /// The offset of the record, and its size in bytes.
         var start: Int, length: Int
         /// By the digests in their names.
         package var blobs: [PackID: BlobReference]
     }
 
-    /// Reads form 0, be it in memory or in a blob.
+    /// Reads form 0, from memory or from a blob.
     /// - Parameters:
-    ///   - id: the version that the index names.
-    ///   - size: bytes of all of it.
-    ///   - read: fills a buffer from an offset on.
-    /// - Throws: `PackFault`, and what `read` throws.
+    ///  - id: the version that the index names.
+    ///  - size: the bytes of the whole form.
+    ///  - read: fills a buffer from an offset on.
+    /// - Throws: `PackFault`, and the errors of `read`.
     static func contents(_ id: VersionID, size: Int, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
         -> Contents
     {
@@ -45,7 +45,7 @@ package enum PackedVersion {
         }
     }
 
-    /// Reads form 0 that is in memory.
+    /// Reads form 0 from memory.
     /// - Throws: `PackFault`.
     package static func contents(_ id: VersionID, _ payload: [UInt8]) throws -> Contents {
         try contents(id, size: payload.count) { RecordReader(payload, from: $0, length: $1) }
@@ -56,7 +56,7 @@ package enum PackedVersion {
         let (length, start): (UInt64, Int) =
             try whole.with(0, min(size, 11)) { bytes -> (UInt64, Int) in
                 var cursor = PackCursor(bytes)
-                guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that there is not") }
+                guard try cursor.integer(UInt8.self) == 0 else { throw PackFault.damaged("it has a form that does not exist") }
                 let length = try cursor.varint()
                 return (length, bytes.count - cursor.remaining)
             } ?? (0, 0)
@@ -94,21 +94,21 @@ package enum PackedVersion {
         }
     }
 
-    /// Bytes of the values that lie in blobs, each as often as a change has it: what they take where the version is stored.
+    /// Returns the bytes of the values that are in blobs, each as often as a change has it: the bytes that they take in the store.
     static func largeBytes(_ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void) throws
         -> UInt64
     {
         let start = UInt64(contents.start)
         return try largeBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same of a payload that is in memory.
+    /// The same for a payload in memory.
     package static func largeBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try largeBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
     private static func largeBytes(_ contents: Contents, _ reader: RecordReader) throws -> UInt64 {
         guard !contents.blobs.isEmpty else { return 0 }
         var table = reader, sum: UInt64 = 0
-        // A table that is damaged is met when the changes are read.
+        // Damage of the table is found when the changes are read.
         _ = try table.forEachChange(contents.header) { entry in
             if entry.blob != nil { sum = SourceAccount.sum(sum, UInt64(max(0, entry.size))) }
         }
@@ -122,14 +122,14 @@ package enum PackedVersion {
         let start = UInt64(contents.start)
         return try differenceBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same of a payload that is in memory.
+    /// The same for a payload in memory.
     package static func differenceBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try differenceBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
     private static func differenceBytes(_ contents: Contents, _ reader: RecordReader) throws -> UInt64 {
         guard contents.header.hasDifferences else { return 0 }
         var table = reader, sum: UInt64 = 0
-        // A table that is damaged is met when the changes are read.
+        // Damage of the table is found when the changes are read.
         _ = try table.forEachChange(contents.header) { entry in
             if entry.isDifference { sum = SourceAccount.sum(sum, UInt64(max(0, entry.size))) }
         }
@@ -141,11 +141,11 @@ package enum PackedVersion {
         _ id: UnsafeRawBufferPointer, _ difference: ValueDifference, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> Void
 
-    /// The version with the changes of its record, of which nothing else has been checked yet.
+    /// Returns the version with the changes of its record, of which nothing else was checked yet.
     /// - Parameters:
-    ///   - withBase: reads what differences are made on.
-    ///   - value: the bytes of a value that is a blob, or where they were written.
-    /// - Throws: `PackFault`, and what `read`, `withBase` and `value` throw.
+    ///  - withBase: reads the bases of differences.
+    ///  - value: returns the bytes of a value that is a blob, or where they were written.
+    /// - Throws: `PackFault`, and the errors of `read`, `withBase` and `value`.
     static func received(
         _ contents: Contents, _ read: @escaping (UInt64, UnsafeMutableRawBufferPointer) throws -> Void, withBase: WithBase,
         value: (BlobReference) throws -> Store.Pulled
@@ -154,7 +154,7 @@ package enum PackedVersion {
         return try received(contents, reader, withBase: withBase, value: value)
     }
 
-    /// The same of a payload that is in memory.
+    /// The same for a payload in memory.
     package static func received(
         _ contents: Contents, _ payload: [UInt8], withBase: WithBase, value: (BlobReference) throws -> Store.Pulled
     ) throws -> Store.ReceivedVersion {
@@ -176,7 +176,7 @@ package enum PackedVersion {
                 if let blob = entry.blob {
                     guard let reference = contents.blobs[PackID(high: blob.high, low: blob.low)], reference.size == UInt64(entry.size),
                         let digest = entry.digest, digest.elementsEqual(reference.sha256)
-                    else { throw PackFault.damaged("a blob is not the value that its record says") }
+                    else { throw PackFault.damaged("a blob does not match its record") }
                     switch try value(reference) {
                     case .written(let value): written[changes.count] = value
                     case .bytes(let bytes): data = bytes

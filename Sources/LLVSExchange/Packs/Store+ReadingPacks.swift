@@ -52,9 +52,9 @@ struct PackReading {
                 ExchangeProblem(
                     name: "",
                     error: StoreError(
-                        .damaged, "\(taking.furtherProblems) further versions of the pack could not be taken either. Have it made anew.")))
+                        .damaged, "\(taking.furtherProblems) further versions of the pack could not be read either. Have it made again.")))
         }
-        let advice = "What needs less was taken. Have whoever made the pack send the others in another way."
+        let advice = "Versions that need less were stored. Let the maker of the pack send the others in another way."
         if let problem = taking.account.problem("the pack", advice) { result.problems.append(problem) }
         result.problems = ExchangeProblem.inOrder(result.problems)
         return store.tellingOfClocks(result)
@@ -78,10 +78,10 @@ struct PackReading {
     }
     private static let encrypted = StoreError(
         .wrongKey,
-        "The pack is encrypted, and nothing was given to open it with. Give an identity (AGE-SECRET-KEY-1...) or its passphrase.")
+        "The pack is encrypted, and no key was given for it. Give an identity (AGE-SECRET-KEY-1...) or its passphrase.")
     private static let foreign = StoreError(
         .foreignFile,
-        "What was read is no pack of versions: it begins with other bytes. Hand in what writing a pack gave, from its first byte.")
+        "The bytes are not a pack of versions: they begin differently. Pass what writing a pack returned, from its first byte.")
 
     /// Reads exactly `count` bytes.
     private func bytes(_ count: Int, isStart: Bool = false) throws -> [UInt8] {
@@ -93,14 +93,14 @@ struct PackReading {
                 let got = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]))
                 guard got >= 0, got <= wanted else {
                     throw StoreError(
-                        .invalidArgument, "Reading a pack gave \(UInt(bitPattern: got)) bytes where there is room for \(wanted).")
+                        .invalidArgument, "Reading a pack returned \(UInt(bitPattern: got)) bytes for a buffer of \(wanted).")
                 }
                 guard got > 0 else {
                     if isStart, !all.starts(with: PackStream.magic.prefix(all.count)) { throw PackReading.foreign }
                     throw StoreError(
                         .cutShort,
-                        "The pack ends too early: it was cut short, or is still being written. What had been added whole is kept; "
-                            + "read it again when all of it is there.")
+                        "The pack ends too early: it was cut short, or is still being written. What was added completely remains; "
+                            + "read the pack again when it is complete.")
                 }
                 try Memory.grow(&all, by: got, "Reading a pack")
                 all.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))

@@ -63,7 +63,7 @@ extension Store {
         guard !failed.isEmpty, let held = try version(id)?.predecessors.first(where: failed.contains) else { return nil }
         return StoreError(
             .missingPredecessor,
-            "The version \(id) was not packed, since its predecessor \(held) could not be. It is packed once that can be.",
+            "The version \(id) was not packed, since its predecessor \(held) could not be. It is packed once that one can be.",
             versionID: held.description)
     }
 }

@@ -61,7 +61,7 @@ extension RemoteFiles {
 package struct RemoteCapabilities: Sendable {
     /// The number of requests that publish one file.
     package var requestsToPublish: Int
-    /// If several devices create one file at once, exactly one of them gets success.
+    /// Whether exactly one of several devices that create one file at once gets success.
     package var isExclusive: Bool
     /// Whether parts of files can be read. Nil until it was tried.
     package var hasRanges: Bool?

@@ -1,4 +1,4 @@
-/// What a transport knows of the files at a place, from the last listing and from what it sent since.
+/// The knowledge of a transport about the files at a place, from the last listing and from what it sent since.
 struct RemoteKnowledge {
     /// A digest of a set of names, to detect changes without storing them. Names can be added in any order.
     struct Digest: Equatable {

@@ -192,7 +192,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
             let path = RemoteTransport.path(folder, file.name)
             let (state, isSent) = lock.withLock { (known.state(VersionID(validating: file.name), folder), known.sent.contains(path)) }
             if isSent { continue }
-            if state == .directory { throw occupied(path, "a folder is in its place") }
+            if state == .directory { throw occupied(path, "a folder has its name") }
             let data = folder == .changes ? file.changes : OutgoingFile(file.version)
             left.append((RemoteUpload(name: path, data: data, replaces: state == .file), file))
         }
@@ -218,7 +218,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         }
         guard let name = left.first?.upload.name else { return }
         var error = StoreError(
-            .transport, "\(name) in \(description) cannot be written: others write it all the time. Exchange again.", path: name)
+            .transport, "\(name) in \(description) cannot be written: other devices write it all the time. Exchange again.", path: name)
         error.circumstance = .oneFile
         throw error
     }

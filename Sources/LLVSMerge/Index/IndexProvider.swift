@@ -107,7 +107,7 @@ final class IndexProvider: @unchecked Sendable {
             // A callback that computes keys would be called for one version after the other, each call nested in the one before.
             if running.contains(where: { $0.thread == thread && $0.place.digest == place.digest && (isComputed || $0.place == place) }) {
                 throw StoreError(
-                    .busy, "An index was asked for from within a callback of the call that makes it. Ask after that has returned.")
+                    .busy, "An index was queried within a callback of the call that builds it. Query it after that has returned.")
             }
             // A thread inside a callback waits for no other, which may be waiting for it; the tree is then built twice.
             if !isMaking, running.contains(where: { $0.place == place }) {

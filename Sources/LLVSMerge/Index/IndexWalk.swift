@@ -91,10 +91,10 @@ struct IndexWalk {
     }
 
     private var broken: StoreError {
-        guard definition.callback != nil else { return StoreError(.internal, "An index of \(store.description) holds what is no entry.") }
+        guard definition.callback != nil else { return StoreError(.internal, "An index of \(store.description) holds an invalid entry.") }
         return StoreError(
             .invalidArgument,
-            "The callback of an index of \(store.description) gave a value other keys than before. Let it look at the id and bytes alone.")
+            "The callback of an index of \(store.description) returned other keys for a value than before. Use only id and bytes.")
     }
 
     /// Returns the number of entries that match.

@@ -91,7 +91,7 @@ public final class ValueIndex: Sendable {
         _ question: IndexQuestion, at version: VersionID? = nil, _ control: OperationControl = OperationControl()
     ) throws -> IndexPage {
         let version = try version ?? current(), ordinal = try store.requireOrdinal(version)
-        let paced = control.paced(.reading, doing: "Asking an index of \(store.description) at version \(version)")
+        let paced = control.paced(.reading, doing: "Querying an index of \(store.description) at version \(version)")
         try paced.look()
         let definition = try definition(at: version).definition
         let bounds = try question.bounds(in: definition), after = try ValueIndex.entry(ofCursor: question.after, in: definition)
@@ -119,7 +119,7 @@ public final class ValueIndex: Sendable {
         else {
             throw StoreError(
                 .invalidArgument,
-                "A page of an index was asked for behind a cursor that is none of this index. Give the cursor of the page before, or none.")
+                "A page of an index was requested with the cursor of another index. Give the cursor of the previous page, or none.")
         }
         return entry
     }

@@ -33,7 +33,7 @@ package struct Decisions {
         guard changes.count == 1, let change = changes.first, change.id == id else {
             throw StoreError(
                 .unresolvedConflict,
-                "The value merger answered for \"\(id)\" with \(changes.count) changes. Answer with one change of this id, or LLVS_PASS "
+                "The value merger returned \(changes.count) changes for \"\(id)\". Return one change of this id, or LLVS_PASS "
                     + "and none.", valueID: id)
         }
         switch change {
@@ -41,7 +41,7 @@ package struct Decisions {
         case .remove: return .value(nil)
         case .preserve, .preserveRemoval:
             throw StoreError(
-                .invalidReference, "The value merger answered for \"\(id)\" with a preserve. Answer with bytes, or a removal.", valueID: id)
+                .invalidReference, "The value merger returned a preserve for \"\(id)\". Return bytes, or a removal.", valueID: id)
         }
     }
 }

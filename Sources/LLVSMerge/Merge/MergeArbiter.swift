@@ -58,7 +58,7 @@ public enum MergeRelation: UInt32, Sendable {
     case unrelated
 }
 
-/// Which heads `mergeHeads` folds.
+/// The heads that `mergeHeads` folds.
 public enum HeadSelection: Sendable {
     /// All heads, on any branch.
     case all

@@ -128,7 +128,7 @@ extension Store {
 
     /// Describes the common ancestors of a merge for the log.
     private func told(_ bases: [UInt32]?) -> String {
-        guard let bases else { return "of equal states, or answers to one question" }
+        guard let bases else { return "of equal states, or results of the same merges" }
         if bases.isEmpty { return "without a common ancestor" }
         return "common ancestors " + bases.map { versionID($0).description }.joined(separator: ", ")
     }

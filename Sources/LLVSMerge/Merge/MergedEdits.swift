@@ -36,7 +36,7 @@ final class MergedEdits {
         let edit: Part, result: Part
     }
 
-    /// What happened to the edit in one merge.
+    /// The outcome of one merge for the edit.
     private enum Outcome {
         case nothingLost
         case step(Step, ConflictRecords)
@@ -45,7 +45,7 @@ final class MergedEdits {
         case unknown
     }
 
-    /// If a value has more merges, none is retained: each takes up to two values.
+    /// The most merges of a value that are retained. If there are more, none is: each takes up to two values.
     private static let mostSteps = 64
     private let store: Store
     private let control: PacedControl

@@ -41,7 +41,7 @@ final class MergedLine {
         return oldest == History.none || store.lock.withRead { store.dag.isNewer(oldest, base) }
     }
 
-    /// Adds the versions that lead to `first` on top, or restarts with it.
+    /// Adds the versions between the top and `first`, which becomes the top. If they do not lead to the top, restarts at `first`.
     private func go(to first: UInt32, in store: Store, _ control: PacedControl) throws {
         if first == top { return }
         let more = store.lock.withRead { () -> [UInt32]? in
@@ -104,7 +104,7 @@ extension Store {
             let header = try records.header(place)
             named = try header.dependencies.map { id in
                 guard let version = lock.withRead({ dag.ordinalIncludingStaged(of: id) }) else {
-                    throw records.damaged(place, "names a version that is not here", version: header.id)
+                    throw records.damaged(place, "names a version that is not in the store", version: header.id)
                 }
                 return version
             }

@@ -135,7 +135,7 @@ struct HeldMerge {
     /// Merges with given roles, whatever the recency of the values. `.a` is the newer side's.
     /// - Parameters:
     ///   - swaps: the base is not a common ancestor of the sides.
-    ///   - undoes: what the newer side lacks was removed after the undone edit, and remains removed.
+    ///   - undoes: parts that the newer side lacks were removed after the undone edit, and remain removed.
     func merge(_ base: SideValue?, newer: SideValue?, older: SideValue?, swaps: Bool = true, undoes: Bool = false) throws -> Outcome {
         try withBytes(base) { o in
             try withBytes(newer) { x in

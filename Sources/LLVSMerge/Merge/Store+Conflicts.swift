@@ -2,7 +2,7 @@
 public struct Conflict: Sendable, Equatable {
     /// The value.
     public var id: ValueID
-    /// The merge version that decided it; nil where there is none.
+    /// The merge version that decided it; nil if there is none.
     public var version: VersionID?
     /// The sides, and the result.
     public var record: ConflictRecord
@@ -57,7 +57,7 @@ extension Store {
         _ a: VersionID, _ b: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
     ) throws -> Conflicts {
         try checkOpen()
-        let paced = control.paced(.reading, doing: "Looking for conflicts between versions \(a) and \(b) of \(self.description)")
+        let paced = control.paced(.reading, doing: "Finding conflicts between versions \(a) and \(b) of \(self.description)")
         try paced.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         if try x == y || isVirtual(x) || isVirtual(y) || walk(AncestorSearch(x, of: y), paced.look)

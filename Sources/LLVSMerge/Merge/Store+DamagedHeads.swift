@@ -22,8 +22,8 @@ extension Store {
         guard kept.count < heads.count else { throw error }
         Log.write(
             .warning,
-            "\(heads.count - kept.count) heads of \(description) were not merged, and stay heads: they are damaged here, or built on what "
-                + "is. \(error.message)")
+            "\(heads.count - kept.count) heads of \(description) were not merged, and stay heads: they are damaged here, or descend from "
+                + "damaged versions. \(error.message)")
         return try keeping(target, in: kept, control)
     }
 

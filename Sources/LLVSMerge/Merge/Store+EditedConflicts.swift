@@ -1,4 +1,4 @@
-/// A conflict whose merge result still stands at a version.
+/// A conflict whose merge result still prevails at a version.
 struct StandingConflict {
     let conflict: Conflict
     let merge: UInt32
@@ -39,7 +39,7 @@ extension Store {
                 let text = try entry.map { entry in
                     try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
                         count = $0.count
-                        try Memory.expect(count, "Looking for open conflicts")
+                        try Memory.expect(count, "Finding open conflicts")
                         return try merge.parsed(arena.copy($0))
                     }
                 }

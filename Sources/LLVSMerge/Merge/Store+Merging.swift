@@ -310,8 +310,8 @@ extension Store {
             throw StoreError(
                 .versionMismatch,
                 "Version \(version.id) exists already, and is not the merge of "
-                    + "\(version.predecessors.map(\.description).joined(separator: " and ")) that its id stands for: "
-                    + "somebody has taken the id. Give the merge other metadata, which makes it another version.",
+                    + "\(version.predecessors.map(\.description).joined(separator: " and ")), which has this id: "
+                    + "another version was made under it. Give the merge other metadata, so that it gets another id.",
                 versionID: version.id.description)
         }
         return found.0
@@ -328,7 +328,7 @@ extension Store {
         throw StoreError(
             .unknownVersion,
             "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. "
-                + "Check the name, or retrieve it from where it was made."
+                + "Check the name, or retrieve the branch from its maker."
         )
     }
 

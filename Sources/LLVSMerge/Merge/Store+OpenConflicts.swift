@@ -22,14 +22,14 @@ extension Store {
     /// place still holds the merge's result, was not edited since, and no choice was made. Oldest merge first. A conflict that several
     /// merges decided is listed once.
     /// - Throws: `.unknownVersion`, and the errors of `explain`.
-    /// - Complexity: reads the metadata of all merges among the ancestors, and repeats the merges that recorded conflicts. If results
-    ///   still stand in a value, its later versions are read once for each 64 such merges, and the remaining places are checked in each
-    ///   of them.
+    /// - Complexity: reads the metadata of all merges among the ancestors, and repeats the merges that recorded conflicts. If results still
+    ///   prevail in a value, its later versions are read once for each 64 such merges, and the remaining places are checked in each of
+    ///   them.
     public func openConflicts(
         at version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
     ) throws -> [Conflict] {
         try checkOpen()
-        let paced = control.paced(.reading, doing: "Looking for open conflicts at version \(version) of \(self.description)")
+        let paced = control.paced(.reading, doing: "Finding open conflicts at version \(version) of \(self.description)")
         try paced.look()
         let head = try requireOrdinal(version)
         // Other rules may find more conflicts than were recorded.
@@ -62,7 +62,7 @@ extension Store {
         return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
     }
 
-    /// Returns the conflicts of a merge, in order of the ids, whose result still stands at a version and about which no choice was made.
+    /// Returns the conflicts of a merge, in order of the ids, whose result still prevails at a version and about which no choice was made.
     private func stillStanding(_ conflicts: [Conflict], _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
         -> [StandingConflict]
     {
@@ -83,7 +83,7 @@ extension Store {
         return found
     }
 
-    /// Returns the conflicts of one id whose result stands at a version.
+    /// Returns the conflicts of one id whose result prevails at a version.
     private func standing(_ conflicts: ArraySlice<Conflict>, _ merge: UInt32, at head: UInt32, _ control: PacedControl) throws
         -> [StandingConflict]
     {
@@ -173,8 +173,8 @@ extension Store {
         guard let made = conflict.version else {
             throw StoreError(
                 .invalidArgument,
-                "The conflict of \"\(conflict.id)\" names no merge version, so nothing was decided yet. Merge first, or save what is "
-                    + "wanted.",
+                "The conflict of \"\(conflict.id)\" names no merge version, so nothing was decided yet. Merge first, or save the "
+                    + "wanted value.",
                 valueID: conflict.id)
         }
         let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
@@ -186,8 +186,8 @@ extension Store {
                 guard let conflict = standing, try choice == .result || !conflict.isPart || !isMarked(conflict, merge, at: head) else {
                     throw StoreError(
                         .moved,
-                        "The conflict of \"\(conflict.id)\" is closed at version \(version): what the merge made does not stand there any "
-                            + "more. Look for open conflicts again.", valueID: conflict.id, versionID: version.description)
+                        "The conflict of \"\(conflict.id)\" is closed at version \(version): the result of the merge prevails no longer. "
+                            + "Read the open conflicts again.", valueID: conflict.id, versionID: version.description)
                 }
                 let chosen: [UInt8]? =
                     switch choice {
@@ -204,9 +204,9 @@ extension Store {
                     throw StoreError(
                         .invalidArgument,
                         isCounted
-                            ? "A counter is decided by saving the number that is wanted, or by removing it; or choose what stands."
-                            : "A conflict of places in a list is decided by saving the list in the order that is wanted; or choose what "
-                                + "stands.",
+                            ? "A counter is decided by saving the wanted number, or by removing it; or choose the result."
+                            : "A conflict of places in a list is decided by saving the list in the wanted order; or choose the "
+                                + "result.",
                         valueID: conflict.id)
                 }
                 if record.isWhole, !conflict.isPart, let bytes = try chosen.flatMap({ try bytes($0, key, of: merge, rules) }) {
@@ -262,7 +262,7 @@ extension Store {
                 guard let text = try chosen.flatMap(DocumentPlace.string) else {
                     throw StoreError(
                         .invalidArgument,
-                        "The sides of the conflict in a text of \"\(conflict.id)\" are JSON strings; give the conflict as it was told.",
+                        "The sides of the conflict in a text of \"\(conflict.id)\" are JSON strings; pass the conflict as it was reported.",
                         valueID: conflict.id)
                 }
                 guard let part = try record.result.flatMap({ try place.part($0) }) else { throw unclear(conflict) }
@@ -278,7 +278,7 @@ extension Store {
     private func unclear(_ conflict: Conflict) -> StoreError {
         StoreError(
             .invalidArgument,
-            "The place of the conflict is not found once in \"\(conflict.id)\". Save the value as it is wanted, or choose what stands.",
+            "The place of the conflict is not found once in \"\(conflict.id)\". Save the wanted value, or choose the result.",
             valueID: conflict.id)
     }
 

@@ -121,8 +121,8 @@ package struct SwappedMerge {
         }
         throw StoreError(
             .unsupported,
-            "Nothing is undone or picked where rules are that are not known: in \"\(MergeSchema.valueID)\" at version "
-                + "\(store.versionID(version)), \(problem.reason). Use a newer version of the library, or save what is wanted.",
+            "Nothing is undone or picked, since the rules are not known: in \"\(MergeSchema.valueID)\" at version "
+                + "\(store.versionID(version)), \(problem.reason). Use a newer version of the library, or save the wanted values.",
             valueID: ValueID(unchecked: MergeSchema.idBytes), path: problem.pointer)
     }
 

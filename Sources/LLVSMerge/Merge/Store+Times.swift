@@ -11,7 +11,7 @@ extension Store {
     public func version(at time: Double, head: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         guard !time.isNaN else { throw StoreError(.invalidArgument, "The time is no number. Give seconds.") }
-        let control = control.paced(.reading, doing: "Looking for what stood at a time in \(description)")
+        let control = control.paced(.reading, doing: "Finding the version at a time in \(description)")
         try control.look()
         guard let start = try head ?? mostRecentHead()?.id else { return nil }
         let first = try requireOrdinal(start)

@@ -128,7 +128,7 @@ final class CurlTransfers {
         var running: Int32 = 0
         let stepped = llvs_curl_step(curl, multi, CurlTransfers.stepMilliseconds, &running)
         guard stepped == CURLM_OK else {
-            throw StoreError(.transport, "Reaching \(place) failed: libcurl gives up (CURLM \(stepped.rawValue)). Try again.")
+            throw StoreError(.transport, "Reaching \(place) failed: libcurl reports an error (CURLM \(stepped.rawValue)). Try again.")
         }
         var result = CURLE_OK
         while let easy = llvs_curl_next(curl, multi, &result) {

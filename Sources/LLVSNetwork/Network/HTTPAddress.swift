@@ -21,7 +21,7 @@ package struct HTTPAddress: Sendable, Hashable {
         package let why: String
         package init(why: String) { self.why = why }
         /// The reason for addresses whose only option is the layout.
-        package static let onlyLayout = "after its question mark only layout= may stand (packed, interchange or bridged)"
+        package static let onlyLayout = "after its question mark only layout= is allowed (packed, interchange or bridged)"
         package static let fragment = "a # in it has to be written as %23"
     }
 
@@ -59,7 +59,7 @@ package struct HTTPAddress: Sendable, Hashable {
             hostEnd = authority.firstIndex(of: UInt8(ascii: ":")) ?? authority.endIndex
         }
         let host = authority[..<hostEnd]
-        guard HTTPAddress.isHost(host) else { throw Refusal(why: "its host is none") }
+        guard HTTPAddress.isHost(host) else { throw Refusal(why: "its host is not valid") }
         var port = usual
         if hostEnd < authority.endIndex {
             let digits = String(decoding: authority[(hostEnd + 1)...], as: UTF8.self)

@@ -110,7 +110,7 @@ extension HTTPClient {
         }
         let address: HTTPAddress
         do throws(HTTPAddress.Refusal) { address = try attempt.address.resolving(location) } catch {
-            return refuse("the server redirects to an address that is none: \(error.why)")
+            return refuse("the server redirects to an invalid address: \(error.why)")
         }
         if address.origin != attempt.address.origin {
             // The target may be a secret of that server: show only the server's name.

@@ -159,7 +159,7 @@ package final class HTTPClient: @unchecked Sendable {
             guard notBefore - now <= HTTPClient.longestWait else {
                 var error = StoreError(
                     .busy,
-                    "Reaching \(place) failed: the server wants to be left alone for \(Int(notBefore - now)) more seconds "
+                    "Reaching \(place) failed: the server asks for no requests for \(Int(notBefore - now)) more seconds "
                         + "(Retry-After). Exchange again after that.")
                 error.retryAfter = notBefore - now
                 run.giveUp(error)

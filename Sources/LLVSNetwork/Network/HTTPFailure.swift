@@ -16,26 +16,26 @@ package enum HTTPFailure {
         case 401:
             return StoreError(
                 .permission,
-                "\(answered) It refuses the user and password, or the token, or wants some. "
+                "\(answered) It refuses the user and password, or the token, or requires some. "
                     + "Give the right ones (options user and password, token, or credentials)."
             ).needingUser
         case 402:
-            return StoreError(.permission, "\(answered) It wants a payment: look after the account there, and exchange again.").needingUser
+            return StoreError(.permission, "\(answered) It requires a payment: check the account there, and exchange again.").needingUser
         case 403:
             return StoreError(
                 .permission,
-                "\(answered) The user may not do this there: ask whoever runs the server for that right, or use another address.")
+                "\(answered) The user may not do this there: ask the server's operator for that right, or use another address.")
         case 407:
-            return StoreError(.permission, "\(answered) The proxy wants a user and a password: give them in the proxy's address.")
+            return StoreError(.permission, "\(answered) The proxy requires a user and a password: give them in the proxy's address.")
                 .needingUser
         case 404, 410: return StoreError(.notFound, "\(answered) Check the address.")
-        case 413: return StoreError(.tooLarge, "\(answered) The file is larger than the server takes: let whoever runs it raise the limit.")
+        case 413: return StoreError(.tooLarge, "\(answered) The file is larger than the server accepts: ask its operator for more.")
         case 423: return StoreError(.busy, "\(answered) Another program has locked the file. Try again later.")
-        case 429: return StoreError(.busy, "\(answered) There are too many requests for its taste. Exchange again later.")
-        case 451: return StoreError(.permission, "\(answered) It may not give or take that for legal reasons: ask whoever runs the server.")
+        case 429: return StoreError(.busy, "\(answered) It receives too many requests. Exchange again later.")
+        case 451: return StoreError(.permission, "\(answered) It may not transfer that for legal reasons: ask the server's operator.")
         case 507: return StoreError(.noSpace, "\(answered) Make room on the server, or raise the quota, and exchange again.")
-        case 300...399: return StoreError(.transport, "\(answered) It leads elsewhere without saying where to. Check the address.")
-        case 500...599: return StoreError(.transport, "\(answered) Try again later; if that does not help, ask whoever runs the server.")
+        case 300...399: return StoreError(.transport, "\(answered) It redirects without giving an address. Check the address.")
+        case 500...599: return StoreError(.transport, "\(answered) Try again later; if that does not help, ask the server's operator.")
         default: return StoreError(.transport, "\(answered) Check that the address is that of the service which its scheme names.")
         }
     }
@@ -72,9 +72,9 @@ package enum HTTPFailure {
         case CURLE_OUT_OF_MEMORY, HTTPFailure.lineTooLong:
             return StoreError(
                 .transport,
-                "\(what) failed: the server answers with a header whose line has no end, or is longer than libcurl takes (about 100 KB). "
+                "\(what) failed: the server answers with a header whose line has no end, or is longer than libcurl accepts (about 100 KB). "
                     + "Check that it is the right address.")
-        default: advice = "Try again; what had been exchanged is kept."
+        default: advice = "Try again; what was exchanged remains."
         }
         return StoreError(.transport, "\(what) failed: \(withoutSecrets(said)). \(advice)")
     }
@@ -82,7 +82,7 @@ package enum HTTPFailure {
     /// Removes secrets from a message of libcurl, which quotes an invalid address of a proxy with its password.
     private static func withoutSecrets(_ said: String) -> String {
         guard said.contains(text: "roxy"), said.utf8.contains(UInt8(ascii: "@")) else { return said }
-        return "the address of the proxy (option proxy, or https_proxy and http_proxy of the environment) is none"
+        return "the address of the proxy (option proxy, or https_proxy and http_proxy of the environment) is not valid"
     }
 
     /// Returns the error for the end of a transfer, also if a proxy did not connect to the server.
@@ -91,11 +91,11 @@ package enum HTTPFailure {
         let status = end.connectStatus, answered = "\(what) failed: the proxy answers \(status)\(name(status))."
         switch status {
         case 407:
-            return StoreError(.permission, "\(answered) It wants a user and a password: give them in the proxy's address.").needingUser
+            return StoreError(.permission, "\(answered) It requires a user and a password: give them in the proxy's address.").needingUser
         case 401, 403:
             return StoreError(
-                .permission, "\(answered) It connects nobody to that server: ask whoever runs the network, or give another proxy.")
-        case 429: return StoreError(.busy, "\(answered) There are too many requests for its taste. Exchange again later.")
+                .permission, "\(answered) It does not connect to that server: ask the network's operator, or give another proxy.")
+        case 429: return StoreError(.busy, "\(answered) It receives too many requests. Exchange again later.")
         default: return StoreError(.transport, "\(answered) Check the addresses of the server and of the proxy, and try again later.")
         }
     }

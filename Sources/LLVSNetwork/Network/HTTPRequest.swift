@@ -66,7 +66,7 @@ package struct HTTPRequest {
             return moved
         }
     }
-    /// What the client does with the answer's body.
+    /// The destination of the response's body.
     package enum Sink {
         /// Keeps it, up to this many bytes; more than 1 MiB in a file.
         case kept(limit: Int)
@@ -142,12 +142,12 @@ package struct HTTPResponse {
         let encodings = (header("content-encoding") ?? "").lowercased().split { $0 == "," || $0 == " " }
         // Amazon's own name for bodies that were sent in signed pieces: they are stored without it.
         if let one = encodings.first(where: { $0 != "identity" && $0 != "aws-chunked" }) {
-            return "the server compresses its answer (\(one.prefix(32))), which nobody asked for. Let whoever runs it, or the proxy in "
-                + "front of it, switch that off for this place"
+            return "the server compresses its answer (\(one.prefix(32))), which was not requested. Let its operator, or that of the "
+                + "proxy in front of it, switch that off for this place"
         }
         let type = (header("content-type") ?? "").lowercased()
         guard type.hasPrefix("text/html") || type.hasPrefix("application/xhtml"), case .bytes(let bytes) = body else { return nil }
-        // A server may call any file a page. None of ours begins like one.
+        // A server may declare any file to be a page. No file of this library begins like one.
         guard bytes.first(where: { $0 > 0x20 && ![0xEF, 0xBB, 0xBF].contains($0) }) == UInt8(ascii: "<") else { return nil }
         return "the server answers with a page in place of the file. Sign in to the network, and check the address"
     }
@@ -253,7 +253,7 @@ package struct HTTPSettings: Sendable {
             throw StoreError(
                 .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
         }
-        let who = "Who opened the exchange"
+        let who = "The opener of the exchange"
         try credentials.check(who)
         let files = [("ca_file", certificateAuthorities), ("key_file", keyFile), ("known_hosts", knownHosts)]
         for (name, text) in files + [("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
@@ -262,6 +262,6 @@ package struct HTTPSettings: Sendable {
     fileprivate static func check(_ text: String?, _ name: String, _ who: String) throws {
         guard let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return }
         throw StoreError(
-            .invalidArgument, "\(who) gave a \(name) that holds a control character. Give it without line ends.")
+            .invalidArgument, "\(who) set a \(name) with a control character. Set it without line ends.")
     }
 }

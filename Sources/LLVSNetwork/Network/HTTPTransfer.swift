@@ -166,7 +166,7 @@ final class HTTPTransfer {
             guard part.count <= limit - kept.size else {
                 throw StoreError(
                     .tooLarge,
-                    "\(request.what) failed: the server answers with more than \(limit) bytes, which is the most that is read. "
+                    "\(request.what) failed: the server answers with more than \(limit) bytes, the most that is read. "
                         + "Check that it is the right address."
                 )
             }

@@ -82,7 +82,7 @@ final class SFTPClient: @unchecked Sendable {
             try settings.fill(&credentials, for: place, check)
             guard credentials?.user != nil, credentials?.token == nil else {
                 throw StoreError(
-                    .invalidArgument, "Reaching \(place) failed: it takes a user, and no token. Give the option user, and no token.")
+                    .invalidArgument, "Reaching \(place) failed: it accepts a user, and no token. Give the option user, and no token.")
             }
             var run = Run(requests)
             // libcurl has pointers into the run until each transfer is released.

@@ -30,11 +30,11 @@ struct SFTPFailure: Error {
             return StoreError(
                 .transport,
                 "\(what) failed: the server's host key is not the one that \(knownHosts ?? "the file known_hosts") has, or there is none "
-                    + "for it. Ask whoever runs the server for its key, or compare what ssh-keyscan shows, and write it there."
+                    + "for it. Ask the server's operator for its key, or compare what ssh-keyscan shows, and write it there."
             )
         case CURLE_REMOTE_ACCESS_DENIED:
             return StoreError(
-                .permission, "\(what) failed: \(said). The user may not do this there: ask whoever runs the server for that right.")
+                .permission, "\(what) failed: \(said). The user may not do this there: ask the server's operator for that right.")
         case CURLE_REMOTE_FILE_NOT_FOUND: return StoreError(.notFound, "\(what) failed: \(said). Check the address.")
         case CURLE_REMOTE_DISK_FULL:
             return StoreError(.noSpace, "\(what) failed: \(said). Make room on the server, or raise the quota, and exchange again.")
@@ -43,7 +43,7 @@ struct SFTPFailure: Error {
                 .transport, "\(what) failed: \(said). Check that an SSH server with SFTP listens there, and try again.")
         case CURLE_QUOTE_ERROR where said.contains(text: "ermission denied"):
             return StoreError(
-                .permission, "\(what) failed: \(said). The user may not do this there: ask whoever runs the server for that right.")
+                .permission, "\(what) failed: \(said). The user may not do this there: ask the server's operator for that right.")
         default: return HTTPFailure.error(result, said, what)
         }
     }

@@ -72,7 +72,7 @@ final class XMLReader: HTTPBodyReader {
             if let failure { throw failure }
             guard status == XML_STATUS_OK else {
                 let why = expat.pointee.ErrorString(expat.pointee.GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown"
-                throw refused("it is no XML, or was cut short (\(why))")
+                throw refused("it is not XML, or was cut short (\(why))")
             }
         } while !left.isEmpty
     }
@@ -111,7 +111,7 @@ final class XMLReader: HTTPBodyReader {
         passing { try handler.text(UnsafeRawBufferPointer(start: start, count: Int(max(0, count)))) }
     }
     private func refuseDocumentType() {
-        passing { throw refused("it has a document type, of which nothing is expanded") }
+        passing { throw refused("it has a document type, which is not supported") }
     }
 }
 

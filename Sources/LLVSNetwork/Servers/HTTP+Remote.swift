@@ -57,7 +57,7 @@ extension RemoteContents {
             switch response.body {
             case .bytes(let bytes): self = .bytes(bytes, isWhole: isWhole)
             case .file(let file, let size): self = .large(TemporaryFileReader(file, size: size))
-            case .read: throw StoreError(.internal, "The body of an answer went elsewhere.")
+            case .read: throw StoreError(.internal, "The body of a response was not received.")
             }
         case 404, 410: self = .missing
         // The range is after the end.

@@ -22,7 +22,7 @@ final class S3Answer: XMLReader.Handler, HTTPBodyReader {
     /// Returns the parsed answer of a response. Throws unless it is complete.
     static func whole(_ response: HTTPResponse) throws -> S3Answer {
         guard case .read(let reader) = response.body, let answer = reader as? S3Answer else {
-            throw StoreError(.internal, "The body of an answer went elsewhere.")
+            throw StoreError(.internal, "The body of a response was not received.")
         }
         try answer.finish()
         return answer

@@ -33,7 +33,7 @@ extension S3Files {
         request.body = .bytes(body)
         // Repeating it is harmless.
         request.repeats = true
-        let what = "What became of deleting files in \(description)"
+        let what = "The result of deleting files in \(description)"
         request.sink = .read { try S3Answer(what, root: "DeleteResult", each: "Error", expat: expat) }
         let response = try client.perform(request, check)
         // Some services support only single deletes, and report that with one of these statuses.
@@ -51,7 +51,7 @@ extension S3Files {
         throw StoreError(
             isRefused ? .permission : S3Files.isSlowDown(code) ? .busy : .transport,
             "Deleting \(shown("Key")) in \(description) failed: the service says \(why). "
-                + (isRefused ? "The key may not do this there: ask whoever runs the service for that right." : "Try again later."))
+                + (isRefused ? "The key may not do this there: ask the service's operator for that right." : "Try again later."))
     }
 
     /// Returns a checksum header, without which services refuse a list of deletions. All services support MD5, which libcrypto has unless

@@ -30,7 +30,7 @@ extension S3Files {
     /// Returns, for an object that must not be replaced, whether it has the same bytes. Nil if there is none.
     private func there(_ file: RemoteUpload, _ check: Check) throws -> RemotePublished? {
         guard !file.replaces else { return nil }
-        let request = HTTPRequest(method: .head, address: place.address(file.name), doing: "Looking at")
+        let request = HTTPRequest(method: .head, address: place.address(file.name), doing: "Examining")
         let response = try client.perform(request, check)
         guard response.status < 500, response.status != 429 else { throw S3Files.error(response, request.what) }
         guard response.isSuccess else { return nil }
@@ -104,7 +104,7 @@ extension S3Files {
             // Without the right to list parts, the upload starts over.
             guard response.isSuccess else {
                 guard response.status < 500, response.status != 429, !S3Files.isNoBucket(response) else {
-                    throw S3Files.error(response, "Looking at an upload in \(description)")
+                    throw S3Files.error(response, "Examining an upload in \(description)")
                 }
                 return nil
             }
@@ -162,7 +162,7 @@ extension S3Files {
             }
         }
         var error = StoreError(
-            .transport, "\(request.what) failed: the service does not put the parts together. Exchange again later.")
+            .transport, "\(request.what) failed: the service does not combine the parts. Exchange again later.")
         error.httpStatus = last
         throw error
     }

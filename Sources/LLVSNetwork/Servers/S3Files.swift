@@ -74,14 +74,14 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
             let response = try client.perform(request, check)
             guard response.isSuccess else { throw S3Files.error(response, "Listing \(directory)/ in \(description)") }
             guard case .read(let reader) = response.body, let page = reader as? S3Listing else {
-                throw StoreError(.internal, "The body of an answer went elsewhere.")
+                throw StoreError(.internal, "The body of a response was not received.")
             }
             try page.finish()
             for (key, size, digest) in page.found {
                 guard key.utf8.starts(with: prefix.utf8) else {
                     throw StoreError(
                         .transport,
-                        "\(what) cannot be read: it has objects that were not asked for. Check that the address is that of an S3 service.")
+                        "\(what) cannot be read: it has objects that were not requested. Check that the address is that of an S3 service.")
                 }
                 var name = Array(key.utf8.dropFirst(prefix.utf8.count))
                 if size == nil, name.last == UInt8(ascii: "/") { name.removeLast() }
@@ -165,7 +165,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
     private func areThere(_ files: [RemoteUpload], _ check: Check) throws -> [Bool] {
         let asked = files.indices.filter { !files[$0].replaces }
         var there = files.map { _ in false }
-        let requests = asked.map { HTTPRequest(method: .head, address: place.address(files[$0].name), doing: "Looking at") }
+        let requests = asked.map { HTTPRequest(method: .head, address: place.address(files[$0].name), doing: "Examining") }
         for (i, outcome) in zip(asked, try client.perform(requests, check)) { there[i] = try outcome.get().isSuccess }
         return there
     }
@@ -184,11 +184,11 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         guard case .bytes(let body) = response.body else { return HTTPFailure.error(response, what) }
         let code = S3Files.code(body)
         func says(_ one: String) -> Bool { code == one }
-        if isNoBucket(response) { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or make it.") }
+        if isNoBucket(response) { return StoreError(.notFound, "\(what) failed: there is no such bucket. Check its name, or create it.") }
         if let code, S3Files.isOfTime(code) {
             return StoreError(
                 .transport,
-                "\(what) failed: requests are signed with the time, and the service has another one, also after its own was used. "
+                "\(what) failed: requests are signed with the time, and the service's time differs, even after it was used. "
                     + "Check the clocks of this machine and of the service. It is tried again later.")
         }
         if let named = region(response), code.map(isOfRegion) ?? [301, 400].contains(response.status) {
@@ -207,7 +207,7 @@ package final class S3Files: RemoteFiles, @unchecked Sendable {
         var error = HTTPFailure.error(response, what)
         if let code, isSlowDown(code) {
             error.code = .busy
-            error.message = "\(what) failed: there are too many requests for the service's taste (\(code)). Exchange again later."
+            error.message = "\(what) failed: the service receives too many requests (\(code)). Exchange again later."
         }
         return error
     }

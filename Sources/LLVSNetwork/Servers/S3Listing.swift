@@ -33,7 +33,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
             next = nil
         } else if next == nil {
             throw StoreError(
-                .transport, "\(what) cannot be read: it goes on, but does not say where. Check that the address is that of an S3 service.")
+                .transport, "\(what) cannot be read: it does not say where it continues. Check that the address is that of an S3 service.")
         }
     }
 
@@ -45,7 +45,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         if path.isEmpty, name != "ListBucketResult" {
             throw StoreError(
                 .transport,
-                "\(what) cannot be read: it is no list of a bucket but begins with \"\(name.prefix(64))\". "
+                "\(what) cannot be read: it is not a list of a bucket, but begins with \"\(name.prefix(64))\". "
                     + "Check that the address is that of an S3 service."
             )
         }

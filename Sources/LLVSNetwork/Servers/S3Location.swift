@@ -35,12 +35,12 @@ package struct S3Location: Sendable {
             guard pair.count == 2, ["endpoint", "region", "addressing"].contains(pair[0]), let value = PercentCoding.decode(pair[1].utf8)
             else {
                 throw HTTPAddress.Refusal(
-                    why: "after its question mark only endpoint=, region=, addressing= and layout= may stand; keys are options")
+                    why: "after its question mark only endpoint=, region=, addressing= and layout= are allowed; keys are options")
             }
             options[String(pair[0])] = String(decoding: value, as: UTF8.self)
         }
         let region = options["region"] ?? Self.environment("AWS_REGION") ?? S3Location.environment("AWS_DEFAULT_REGION") ?? "us-east-1"
-        guard RemoteName.isComponent(region) else { throw HTTPAddress.Refusal(why: "its region is none") }
+        guard RemoteName.isComponent(region) else { throw HTTPAddress.Refusal(why: "its region is not valid") }
         var endpoint = try HTTPAddress(options["endpoint"] ?? "https://s3.\(region).amazonaws.com/")
         guard endpoint.keepsSecrets else { throw HTTPAddress.Refusal(why: "its endpoint is not encrypted (https)") }
         guard endpoint.query.isEmpty else { throw HTTPAddress.Refusal(why: "its endpoint has a query") }

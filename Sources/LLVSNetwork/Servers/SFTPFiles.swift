@@ -26,7 +26,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - rest: of the URL, behind "sftp:". A path that begins with `/~/` is one below the user's own folder.
+    ///   - place: the URL behind "sftp:", divided. A path that begins with `/~/` is one below the user's own folder.
     ///   - mustExist: whether a missing folder is an error. Otherwise it is created.
     package init(_ place: Place, settings: HTTPSettings, mustExist: Bool) {
         base = place.address
@@ -88,7 +88,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         guard let lines = try lines(directory, check) else {
             lock.withLock { _ = missing.insert(directory) }
             if !directory.isEmpty, mustExist, try lines("", check) == nil {
-                throw StoreError(.notFound, "\(description) is not there. Check the address, or let the exchange make it (must_exist).")
+                throw StoreError(.notFound, "\(description) does not exist. Check the address, or let the exchange create it (must_exist).")
             }
             return nil
         }
@@ -107,9 +107,9 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         request.transfer.sink = .read { SFTPListing(what) }
         switch try client.perform(request, check) {
         case .success(.read(let reader)):
-            guard let listing = reader as? SFTPListing else { throw StoreError(.internal, "The body of an answer went elsewhere.") }
+            guard let listing = reader as? SFTPListing else { throw StoreError(.internal, "The body of a response was not received.") }
             return try listing.lines()
-        case .success: throw StoreError(.internal, "The body of an answer went elsewhere.")
+        case .success: throw StoreError(.internal, "The body of a response was not received.")
         case .failure(let failure) where failure.result == CURLE_REMOTE_FILE_NOT_FOUND: return nil
         case .failure(let failure): throw failure.error
         }
@@ -130,7 +130,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
             switch outcome {
             case .success(.bytes(let bytes)): return .bytes(bytes, isWhole: file.range == nil)
             case .success(.file(let kept, let size)): return .large(TemporaryFileReader(kept, size: size))
-            case .success(.read): throw StoreError(.internal, "The body of an answer went elsewhere.")
+            case .success(.read): throw StoreError(.internal, "The body of a response was not received.")
             case .failure(let failure):
                 switch failure.result {
                 case CURLE_REMOTE_FILE_NOT_FOUND: return .missing
@@ -194,7 +194,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         guard isRename || failure.error.code == .transport, !failure.isOfPlace else { throw failure.error }
         guard let found = try lines(parent, check)?.first(where: { $0.name == name }) else { throw failure.error }
         if found.isDirectory {
-            return .refused(StoreError(.foreignFile, "\(address(file.name).shown) is no file. Move it away, and send again."))
+            return .refused(StoreError(.foreignFile, "\(address(file.name).shown) is not a file. Move it away, and send again."))
         }
         // It is unknown whether this rename succeeded, or another device's.
         if !isRename, found.size == file.data.size { return .published }
@@ -225,8 +225,8 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         guard try lines(directory, check) != nil else {
             throw StoreError(
                 .permission,
-                "Making the folder \(folder(directory).shown) failed: the server does not let the user make it. "
-                    + "Ask whoever runs it for that right, or use another address."
+                "Making the folder \(folder(directory).shown) failed: the server does not let the user create it. "
+                    + "Ask its operator for that right, or use another address."
             )
         }
         lock.withLock { _ = missing.remove(directory) }

@@ -109,8 +109,8 @@ extension WebDAVFiles {
         case 400, 502:
             error.message =
                 "\(what) failed: the server answers \(response.status) to MOVE. If a proxy in front of it ends TLS, the proxy must pass "
-                + "the header Destination on with http: in place of https: (Apache: RequestHeader edit Destination ^https: http: early; "
-                + "nginx: proxy_set_header Destination). Else ask whoever runs the server, or use packs (layout=packed)."
+                + "the header Destination on with http: instead of https: (Apache: RequestHeader edit Destination ^https: http: early; "
+                + "nginx: proxy_set_header Destination). Otherwise ask the server's operator, or use packs (layout=packed)."
         case 405, 501:
             error.message =
                 "\(what) failed: the server answers \(response.status): it does not know MOVE, by which files get their names there. "

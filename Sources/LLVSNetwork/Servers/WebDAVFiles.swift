@@ -58,7 +58,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         guard let listing else {
             lock.withLock { _ = missing.insert(directory) }
             if !directory.isEmpty, mustExist, try find(base, depth: "0", withTimes: false, check) == nil {
-                throw StoreError(.notFound, "\(description) is not there. Check the address, or let the exchange make it (must_exist).")
+                throw StoreError(.notFound, "\(description) does not exist. Check the address, or let the exchange create it (must_exist).")
             }
             return nil
         }
@@ -79,7 +79,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
         guard response.status == 207, case .read(let reader) = response.body, let listing = reader as? WebDAVListing else {
             throw StoreError(
                 .transport,
-                "\(request.what) failed: the server answers \(response.status) in the place of a list. "
+                "\(request.what) failed: the server answers \(response.status) instead of a list. "
                     + "Check that the address is that of a WebDAV server."
             )
         }
@@ -151,7 +151,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
                 }
                 var full = StoreError(
                     .noSpace,
-                    "Writing to \(description) failed: the server answers 500, and takes files of no bytes only. Its disk, or the user's "
+                    "Writing to \(description) failed: the server answers 500, and accepts only empty files. Its disk, or the user's "
                         + "quota, is full: make room there, and exchange again.")
                 full.httpStatus = 500
                 throw full
@@ -181,7 +181,7 @@ package final class WebDAVFiles: RemoteFiles, @unchecked Sendable {
 
     /// Returns whether a file with the right size exists.
     func isThere(_ file: RemoteUpload, _ check: Check) throws -> Bool {
-        let response = try client.perform(HTTPRequest(method: .head, address: address(file.name), doing: "Looking at"), check)
+        let response = try client.perform(HTTPRequest(method: .head, address: address(file.name), doing: "Examining"), check)
         return response.status == 200 && response.length == file.data.size
     }
 

@@ -42,7 +42,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         guard !isCut else {
             throw StoreError(
                 .transport,
-                "\(what) is not whole: after \(listed.count + elsewhere.count) entries the server answers 507, since it lists no more at "
+                "\(what) is incomplete: after \(listed.count + elsewhere.count) entries the server answers 507, since it lists no more at "
                     + "once. Nothing was exchanged. Raise the server's limit, or use packs (layout=packed) at an empty address, which are "
                     + "few files.")
         }
@@ -66,7 +66,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         if path.isEmpty, element != WebDAVListing.root {
             throw StoreError(
                 .transport,
-                "\(what) cannot be read: it is no answer of WebDAV but begins with \"\(element.suffix(64))\". "
+                "\(what) cannot be read: it is not an answer of WebDAV, but begins with \"\(element.suffix(64))\". "
                     + "Check that the address is that of a WebDAV server."
             )
         }

@@ -22,11 +22,11 @@ final class ForeignZip: ForeignFiles {
             prefix = found
         }
         func damaged(_ what: String) -> StoreError {
-            let message = "The zip in \(archive.source) holds \(what). Let a store that has all versions put a new snapshot."
+            let message = "The zip in \(archive.source) holds \(what). Let a store that has all versions write a new snapshot."
             return StoreError(.snapshotDamaged, message, path: archive.source)
         }
         guard isAtTop || prefix != nil else { throw damaged("no store") }
-        guard isAtTop || !others else { throw damaged("more than one store, and nobody can tell which is meant") }
+        guard isAtTop || !others else { throw damaged("more than one store, and it is not known which is meant") }
         guard let prefix = String(validating: isAtTop ? [] : prefix ?? [], as: UTF8.self) else {
             throw damaged("a store in a folder whose name is not UTF-8")
         }
@@ -39,7 +39,7 @@ final class ForeignZip: ForeignFiles {
             throw StoreError(
                 .tooLarge,
                 "\"\(file)\" was not read: what is read of the zip in \(path) would take \(all) bytes, and it has \(archive.size). What "
-                    + "was read before is kept. Have the store packed without compression.", path: path)
+                    + "was read before remains. Have the store packed without compression.", path: path)
         }
         given = all
         return try archive.read(name, atMost: limit, control)

@@ -72,7 +72,7 @@ final class StoreDirectoryTransport: ExchangeTransport, @unchecked Sendable {
                     throw StoreError(
                         .tooLarge,
                         "The values of the version \(version.id) in \(directory.path) have more than \(ExchangeLimits.fileSize) bytes. It "
-                            + "was not imported, and neither is what builds on it.", versionID: version.id.description)
+                            + "was not imported, and neither were its descendants.", versionID: version.id.description)
                 }
                 changes.append(before[id] == nil ? .insert(id, data: data) : .update(id, data: data))
             } else {

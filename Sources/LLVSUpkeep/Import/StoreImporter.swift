@@ -21,7 +21,7 @@ public enum StoreImporter {
         if let file = try database(directory, paced) {
             throw StoreError(
                 .unsupported,
-                "\(file) is an SQLite database, of a form that is not known. Give the directory of a store, or let the program that made "
+                "\(file) is an SQLite database, of an unknown form. Give the directory of a store, or let the program that made "
                     + "it exchange through a folder instead.",
                 path: file)
         }

@@ -37,7 +37,7 @@ final class ZipArchive {
 
     private func damaged(_ why: String) -> StoreError {
         StoreError(
-            .snapshotDamaged, "The zip in \(source) is damaged: \(why). Let a store that has all versions put a new snapshot.", path: source
+            .snapshotDamaged, "The zip in \(source) is damaged: \(why). Let a store that has all versions write a new one.", path: source
         )
     }
     private func unsupported(_ why: String) -> StoreError {
@@ -57,11 +57,11 @@ final class ZipArchive {
         // A writer that does not know the sizes beforehand writes the zip64 end even if the short one has room.
         if let place = try locator(before: endStart) {
             endStart -= UInt64(ZipArchive.locatorSize)
-            guard place <= endStart, endStart - place >= UInt64(ZipArchive.end64Size) else { throw damaged("its end lies nowhere") }
+            guard place <= endStart, endStart - place >= UInt64(ZipArchive.end64Size) else { throw damaged("its end is outside of it") }
             let record = try bytes(at: place, ZipArchive.end64Size)
             guard let long = record.withUnsafeBytes({ ByteReader($0).end64Record() }), long.recordSize == endStart - place,
                 end.agrees(with: long)
-            else { throw damaged("its end is not what it says") }
+            else { throw damaged("its end contradicts itself") }
             (end, endStart) = (long, place)
         }
         guard end.offset <= endStart, endStart - end.offset == end.size, end.count <= end.size / UInt64(ZipArchive.recordSize) else {
@@ -117,7 +117,7 @@ final class ZipArchive {
             let nameSize = next.integer(UInt16.self), let extraSize = next.integer(UInt16.self),
             let commentSize = next.integer(UInt16.self),
             next.integer(UInt16.self) != nil, next.take(6) != nil, let header = next.integer(UInt32.self)
-        else { throw damaged("its directory is not one") }
+        else { throw damaged("its directory is not valid") }
         guard let name = next.take(Int(nameSize)), let extra = next.take(Int(extraSize)), next.take(Int(commentSize)) != nil else {
             return nil
         }
@@ -131,10 +131,10 @@ final class ZipArchive {
             {
                 if kind == 1 { large = ByteReader(field) }
             }
-            guard var large else { throw damaged("an entry does not tell its size") }
+            guard var large else { throw damaged("an entry has no size") }
             func field(_ value: inout UInt64, _ short: UInt32) throws {
                 guard short == .max else { return }
-                guard let long = large.integer(UInt64.self) else { throw damaged("an entry does not tell its size") }
+                guard let long = large.integer(UInt64.self) else { throw damaged("an entry has no size") }
                 value = long
             }
             try field(&entry.size, size)
@@ -153,7 +153,7 @@ final class ZipArchive {
             guard entry.header >= end, entry.header <= directoryStart, entry.compressedSize <= directoryStart,
                 directoryStart - entry.header >= least, directoryStart - entry.header - least >= entry.compressedSize
             else {
-                throw damaged("its entries lie one over the other, or nowhere")
+                throw damaged("its entries overlap, or are outside of it")
             }
             end = entry.header + least + entry.compressedSize
         }
@@ -218,7 +218,7 @@ final class ZipArchive {
         case 0: guard entry.size == entry.compressedSize else { throw damaged("\"\(shown)\" has two sizes") }
         case 8:
             guard entry.size / ZipArchive.mostPerByte <= entry.compressedSize else {
-                throw damaged("\"\(shown)\" tells a size that it cannot have")
+                throw damaged("\"\(shown)\" claims a size that it cannot have")
             }
         default: throw unsupported("holds \"\(shown)\" compressed by method \(entry.method)")
         }

@@ -152,8 +152,8 @@ public struct Salvage {
                     StorageDamage(
                         file: file, offset: offset,
                         message:
-                            "A record cannot be read: a version that cannot be named any more is lost. "
-                            + "An exchange with a store that has it brings it back."
+                            "A record cannot be read: a version that can no longer be named is lost. "
+                            + "An exchange with a store that has it restores it."
                     ))
             }, damage: { damages.append($0) })
         if let failure { throw failure }
@@ -214,7 +214,7 @@ public struct Salvage {
                 StorageDamage(
                     file: file, offset: offset,
                     message: error.message
-                        + " The record was brought over as it is, without large values that have files of their own: "
+                        + " The record was copied as it is, without large values that have files of their own: "
                         + "keep the damaged store until it was read.",
                     version: version, lost: .version))
         }
@@ -302,7 +302,7 @@ public struct Salvage {
                     file: database ?? source.description, offset: 0,
                     message:
                         "Version \(id) is lost: version \(child) builds on it, and it is nowhere in the store. "
-                        + "An exchange with a store that has it brings it back, and with it what waits for it.",
+                        + "An exchange with a store that has it restores it, and the versions that wait for it.",
                     version: id))
         }
     }

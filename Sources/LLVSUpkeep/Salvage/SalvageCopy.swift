@@ -8,7 +8,7 @@ struct SalvageCopy {
     /// Appends the record, and admits its version to the history, or leaves it pending.
     /// - Throws: errors of reading and writing.
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
-        // What a difference stands on may be damaged, or come later: values are written whole.
+        // The base of a difference may be damaged, or be copied later, so values are written whole.
         let isCopied = record.header.blobs.isEmpty && !record.header.hasDifferences
         let place = try isCopied ? copyAsItIs(record.place, control) : copyAnew(record, control)
         let header = try target.records.header(place)

@@ -23,13 +23,13 @@ struct SalvageIndex {
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
     /// The places examined.
     private var places: Set<RecordPlace> = []
-    /// Where the records of each version lie, whole or not.
+    /// The places of the records of each version, whether they are whole or not.
     private let found: FoundRecords
     /// Records with values that are differences, which are read once all records were found.
     private var postponed: [(place: RecordPlace, header: RecordHeader)] = []
     private var arePostponed: Set<VersionID> = []
 
-    /// - Parameter store: in which records are looked for.
+    /// - Parameter store: the store in which records are searched.
     init(_ store: Store) {
         let found = FoundRecords()
         self.found = found
@@ -61,7 +61,7 @@ struct SalvageIndex {
         return try add(place, header, store, control)
     }
 
-    /// Looks at the records with values that are differences. To be called once all records were found.
+    /// Examines the records with values that are differences. Call it once all records were found.
     mutating func addPostponed(_ store: Store, _ control: PacedControl) throws {
         for (place, header) in postponed {
             try control.step(0)
@@ -152,7 +152,7 @@ struct SalvageIndex {
         a.segment != b.segment ? a.segment < b.segment : a.offset < b.offset
     }
 
-    /// If several intact records of one version differ, the one with the smaller digest prevails.
+    /// Chooses among several intact records of one version that differ: the one with the smaller digest prevails.
     mutating func settle(_ store: Store, _ control: PacedControl) throws {
         for (id, all) in records {
             try control.step()
@@ -173,7 +173,7 @@ struct SalvageIndex {
     }
 }
 
-/// Where the records of each version lie. Used by one thread, which reads values meanwhile.
+/// The places of the records of each version. Used by one thread, which reads values meanwhile.
 private final class FoundRecords: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let lock = Lock(.leaf)
@@ -212,8 +212,8 @@ extension SalvageIndex.Record {
                 StorageDamage(
                     file: file, offset: offset,
                     message:
-                        "Version \(id) is damaged: what it changed cannot all be read. "
-                        + "An exchange with a store that has the version brings it back.",
+                        "Version \(id) is damaged: not all of its changes can be read. "
+                        + "An exchange with a store that has the version restores it.",
                     version: id))
         }
         for value in lostValues {
@@ -222,7 +222,7 @@ extension SalvageIndex.Record {
                     file: file, offset: offset,
                     message:
                         "The bytes that version \(id) stored under \"\(value)\" are damaged. "
-                        + "An exchange with a store that has the version brings it back.",
+                        + "An exchange with a store that has the version restores it.",
                     version: id, value: value, lost: .value))
         }
         if moreLostValues > 0 {

@@ -70,8 +70,8 @@ struct SalvageLine {
         let (file, offset) = location(lostBase.place)
         let what =
             lostBase.standsOn.map {
-                "it stands on version \($0), the last whole one that was stored before in the same file, which most likely came before it"
-            } ?? "it stands on nothing, since no whole version was stored before in the same file: merge it with what it belongs to"
+                "it is based on version \($0), the last whole one before it in the same file, which most likely precedes it"
+            } ?? "it is based on none, since no whole version is before it in the same file: merge it with the version it belongs to"
         return StorageDamage(
             file: file, offset: offset,
             message:

@@ -1,7 +1,7 @@
 /// The records found in the pages of a database, written into a temporary file storage for a salvage.
 ///
 /// Every row of the tables `records` and `chunks` in a leaf page is used, whether the tables lead to it or not. If a number has no intact
-/// row, a row that does not match its checksum is used: the checksums within the record tell which parts are intact.
+/// row, a row that does not match its checksum is used: the checksums within the record show which parts are intact.
 struct SalvagedDatabase {
     private let pages: DatabasePages
     private typealias Found = (image: Int, isWhole: Bool)

@@ -91,11 +91,11 @@ public struct SnapshotManifest: Hashable, Sendable {
         else {
             throw StoreError(
                 .snapshotDamaged,
-                "\(file) is damaged: its counts do not fit together. Let a store that has all versions put a new snapshot.", path: file)
+                "\(file) is damaged: its counts do not fit together. Let a store that has all versions write a new one.", path: file)
         }
         guard isForeign || versionCount > 0 else {
             throw StoreError(
-                .snapshotDamaged, "\(file) tells of a snapshot without versions, which nobody can have put. Let a store put a new one.",
+                .snapshotDamaged, "\(file) describes a snapshot without versions, which no store writes. Let a store write a new one.",
                 path: file)
         }
     }

@@ -95,7 +95,7 @@ struct SnapshotReader: SnapshotVersions {
         case .preserve:
             let text = try bytes(Int(try integer(UInt8.self)), atMost: Limits.versionIDSize)
             guard let version = text.withUnsafeBytes({ VersionID(validating: $0) }) else {
-                throw damaged("it names a version by what is no version id")
+                throw damaged("it names a version by an invalid id")
             }
             return .preserve(Value.Reference(id: valueID, version: version))
         case nil: throw damaged("it holds a change of an unknown kind")
@@ -117,7 +117,7 @@ struct SnapshotReader: SnapshotVersions {
         let name = SnapshotLimits.chunkName(nextChunk)
         guard let chunk = try read(nextChunk) else { throw damaged("\(name) is missing") }
         guard manifest.chunkDigests.indices.contains(nextChunk), SnapshotChunk.digest(chunk) == manifest.chunkDigests[nextChunk] else {
-            throw damaged("\(name) is not what its manifest describes; it may belong to another snapshot, or be half-written")
+            throw damaged("\(name) does not match its manifest; it may belong to another snapshot, or be half-written")
         }
         try Memory.expect(SnapshotLimits.payloadSize, "Reading a chunk of a snapshot")
         guard let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID) else {

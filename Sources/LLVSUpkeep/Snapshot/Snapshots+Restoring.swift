@@ -123,7 +123,7 @@ extension Snapshots {
                 throw reader.damaged("the version \(id) preserves bytes of \(reference.version), which is not before it")
             }
             // A forged version may occur under a content id in addition to the genuine one, before or after it.
-            guard seen.insert(id).inserted || id.hasContentForm else { throw reader.damaged("the version \(id) is there twice") }
+            guard seen.insert(id).inserted || id.hasContentForm else { throw reader.damaged("the version \(id) occurs twice") }
             do {
                 try store.look(at: &received)
                 // A version that the store has is only compared, never added.
@@ -156,7 +156,7 @@ extension Snapshots {
             switch addition {
             case .added, .repaired: break
             // The empty root is added with the first version built on it, and a version of the store replaces a forged one.
-            case .alreadyPresent: if id != EmptyRoot.id, !present.contains(id) { throw reader.damaged("the version \(id) is there twice") }
+            case .alreadyPresent: if id != EmptyRoot.id, !present.contains(id) { throw reader.damaged("the version \(id) occurs twice") }
             case .problem(let error) where error.code == .contentMismatch: refused.refuse(id, at: position, error)
             // Its predecessors precede it in the snapshot, so one was refused.
             case .problem(let error) where error.code == .missingPredecessor:
@@ -164,8 +164,8 @@ extension Snapshots {
                     id, at: position,
                     StoreError(
                         .missingPredecessor,
-                        "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), of "
-                            + "which nothing was taken. An exchange brings both once the genuine one is there.",
+                        "The version \(id) of the snapshot in \(transport.description) builds on the version \(error.versionID ?? ""), "
+                            + "which was not added. An exchange brings both once the genuine one is there.",
                         versionID: error.versionID))
             case .problem(let error): throw reader.damaged("it holds a version that cannot be added. \(error.message)")
             }
@@ -208,8 +208,8 @@ extension Snapshots {
                 throw StoreError(
                     .snapshotDamaged,
                     "The snapshot in \(transport.description) was changed while it was being restored: "
-                        + "it was whole when it was checked, and is not any more. \(added) of its \(found.manifest.versionCount) versions "
-                        + "were added before, and stay. Restore it again when no store writes to it, or use an exchange for the rest.",
+                        + "it was complete when it was checked, and no longer is. \(added) of its \(found.manifest.versionCount) versions "
+                        + "were added before, and remain. Restore it again when no store writes to it, or use an exchange for the rest.",
                     path: error.path)
             }
         }
@@ -219,7 +219,7 @@ extension Snapshots {
                 throw StoreError(
                     .snapshotDamaged,
                     "The snapshot in \(transport.description) holds a version that cannot be added. "
-                        + "\(error.message) What came before it was kept; use an exchange for the rest.",
+                        + "\(error.message) The versions before it were added; use an exchange for the rest.",
                     versionID: error.versionID)
             }
             added += batch.count

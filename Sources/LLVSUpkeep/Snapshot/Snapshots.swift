@@ -73,7 +73,7 @@ public struct Snapshots: Sendable {
 
     /// Returns whether this implementation's snapshot lacks chunks, judging by the names of the files alone.
     package func lacksChunks(_ found: Found, _ control: OperationControl = OperationControl()) throws -> Bool {
-        let control = control.paced(.listing, doing: "Looking at the snapshot in \(transport.description)")
+        let control = control.paced(.listing, doing: "Checking the snapshot in \(transport.description)")
         var names: Set<String> = []
         for name in try transport.snapshotFileNames(control) {
             try control.step(0)
@@ -94,7 +94,7 @@ public struct Snapshots: Sendable {
             throw StoreError(
                 .snapshotDamaged,
                 "snapshots/\(name) in \(transport.description) has \(bytes.count) bytes, more than the manifest of a snapshot. "
-                    + "Put a snapshot anew.",
+                    + "Write a new snapshot.",
                 path: name)
         }
         return Found(manifest: try SnapshotManifest(bytes, file: "snapshots/\(name) in \(transport.description)"), prefix: prefix)
@@ -111,7 +111,7 @@ public struct Snapshots: Sendable {
         _ = try store.reloadHistory(control)
         guard let latest = try store.mostRecentHead() else {
             throw StoreError(
-                .invalidArgument, "There is nothing to put a snapshot of: the store has no versions yet. Save something first.")
+                .invalidArgument, "No snapshot can be written: the store has no versions yet. Save something first.")
         }
         try (transport as? AutomaticTransport)?.checkForSnapshot(of: store, control)
         if let transport = transport as? any AddressedTransport {
@@ -128,11 +128,11 @@ public struct Snapshots: Sendable {
             try transport.writeSnapshotFile(prefix + SnapshotLimits.chunkName(index), chunk)
         }
         for (i, id) in ids.enumerated() {
-            try control.check(.writing, i, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
+            try control.check(.writing, i, of: ids.count, doing: "Writing a snapshot to \(transport.description)")
             guard let version = try store.version(id) else { continue }
             try writer.begin(version, changeCount: store.changeCount(of: id))
             let paced = control.within(.writing, i, of: ids.count).paced(
-                .writing, doing: "Putting a snapshot into \(transport.description)")
+                .writing, doing: "Writing a snapshot to \(transport.description)")
             try store.forEachChange(madeIn: id) {
                 try paced.step(bytes: $0.data.count)
                 try writer.append($0)
@@ -140,12 +140,12 @@ public struct Snapshots: Sendable {
             manifest.versionCount += 1
         }
         try writer.finish()
-        try control.check(.writing, ids.count, of: ids.count, doing: "Putting a snapshot into \(transport.description)")
+        try control.check(.writing, ids.count, of: ids.count, doing: "Writing a snapshot to \(transport.description)")
         manifest.chunkDigests = writer.digests
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
         let paced = control.within(.writing, ids.count, of: ids.count).paced(
-            .writing, doing: "Putting a snapshot into \(transport.description)")
+            .writing, doing: "Writing a snapshot to \(transport.description)")
         let stale = try staleFiles(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)
         try transport.writeSnapshotFile(prefix + "manifest.json", manifest.encoded())
         // The snapshot is complete, so cancellation is no longer checked.

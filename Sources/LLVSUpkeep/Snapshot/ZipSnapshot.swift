@@ -43,7 +43,7 @@ struct ZipSnapshot: SnapshotVersions {
             let name = SnapshotLimits.chunkName(i)
             guard let chunk = try read(i) else { throw damaged("\(name) is missing") }
             guard !chunk.isEmpty, chunk.count <= SnapshotLimits.foreignChunkSize, UInt64(chunk.count) <= manifest.totalSize - size else {
-                throw damaged("\(name) has not the size that its manifest tells, or more than \(SnapshotLimits.foreignChunkSize) bytes")
+                throw damaged("\(name) has another size than its manifest says, or more than \(SnapshotLimits.foreignChunkSize) bytes")
             }
             digest.update(chunk)
             try posix("Writing a temporary file in", folder) { () throws(Errno) in try ZipSnapshot.write(chunk, to: file, at: size) }
@@ -53,7 +53,7 @@ struct ZipSnapshot: SnapshotVersions {
         try posix("Writing a temporary file in", folder) { () throws(Errno) in try System.truncate(file.descriptor, to: size) }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
         if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) {
-            throw damaged("its bytes are not those that its manifest describes")
+            throw damaged("its bytes do not match its manifest")
         }
         let paced = control.within(.reading, count, of: count).paced(.reading, doing: "Restoring the snapshot in \(source)")
         let zip = try ForeignZip(try ZipArchive(file, size: size, source: source, paced), paced)
@@ -87,7 +87,7 @@ struct ZipSnapshot: SnapshotVersions {
         var predecessors: [VersionID: [VersionID]] = [:]
         for name in try directory.versionNames() {
             try control.step()
-            guard let id = VersionID(validating: name) else { throw damaged("\"\(name)\" among its versions is no version id", source) }
+            guard let id = VersionID(validating: name) else { throw damaged("\"\(name)\" among its versions is not a version id", source) }
             predecessors[id] = try whole(source) { try version(id, directory, source).predecessors }
         }
         var order: [VersionID] = [], begun: Set<VersionID> = [], done: Set<VersionID> = []

@@ -1,4 +1,4 @@
-/* Uses the installed library from a project of its own: one version, read back. */
+/* Uses the installed library from a separate project: saves one version, and reads it back. */
 #include <llvs.h>
 #include <llvs_testing.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The installed C++ wrapper compiles, links and reaches the library from a project of its own.
+// The installed C++ wrapper compiles, links and reaches the library from a separate project.
 #include <llvs.hpp>
 #include <cstdio>
 

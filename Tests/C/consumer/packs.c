@@ -1,11 +1,11 @@
-/* Two devices that exchange packs of some size through a folder: what of it reads memory that nobody wrote is found by valgrind. */
+/* Two devices exchange packs of some size through a folder. Run under valgrind, it reveals reads of uninitialised memory. */
 #include <llvs.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static int failed(llvs_status status, llvs_error *error) {
     if (status == LLVS_OK) return 0;
-    fprintf(stderr, "%s\n", error ? llvs_error_message(error) : "no error told");
+    fprintf(stderr, "%s\n", error ? llvs_error_message(error) : "no error reported");
     llvs_error_free(error);
     return 1;
 }
@@ -14,7 +14,7 @@ int main(int count, char **arguments) {
     static uint8_t bytes[300000];
     char url[1024], path[64], id[32];
     llvs_error *error = NULL;
-    /* An absolute path. */
+    /* The path must be absolute. */
     if (count != 2 || snprintf(url, sizeof url, "file://%s?layout=packed", arguments[1]) >= (int)sizeof url) return 2;
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)((size_t)"abcdefgh"[i % 8] + (i / 1000) % 7);
     for (int device = 0; device < 2; device++) {

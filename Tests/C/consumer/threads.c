@@ -1,4 +1,4 @@
-/* Four threads save and read through one store, and a fifth hears the log: for tools that look at threads. */
+/* Four threads save and read through one store, and a fifth receives the log: for tools that check threads. */
 #include <llvs.h>
 #include <pthread.h>
 #include <stdio.h>

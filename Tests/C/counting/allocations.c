@@ -14,7 +14,7 @@ uint64_t allocations_counted(void) { return __atomic_load_n(&counted, __ATOMIC_R
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The allocator of glibc under the names that it keeps for this. */
+/* The allocator of glibc, under the names that glibc keeps for replacements. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);

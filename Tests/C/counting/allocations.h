@@ -1,6 +1,6 @@
 /*
- * Counts of allocations, whoever in the process makes them. A program that is linked with allocations.c has malloc and
- * its kin replaced, in all libraries that it is linked to.
+ * Counts of allocations, by any code in the process. In a program that is linked with allocations.c, malloc and related functions are
+ * replaced, in all libraries that it is linked to.
  */
 #ifndef LLVS_COUNTING_ALLOCATIONS_H
 #define LLVS_COUNTING_ALLOCATIONS_H
@@ -19,7 +19,7 @@
 #define ALLOCATIONS_ARE_COUNTED 1
 #endif
 
-/* Since the process began; a block that grew or moved counts again. Any thread. */
+/* The number since the process began. A block that grew or moved counts again. May be called by any thread. */
 uint64_t allocations_counted(void);
 
 #endif

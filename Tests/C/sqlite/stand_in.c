@@ -1,6 +1,6 @@
 /*
- * What is found in the place of SQLite: too old, built for one thread, or without a function that is needed (for test_no_sqlite.c).
- * None of its functions does anything.
+ * A replacement for SQLite that is too old, built for one thread, or without a required function (for test_no_sqlite.c). None of its
+ * functions does anything.
  */
 #include <stdlib.h>
 

@@ -23,7 +23,7 @@ const char *syncthing_is_missing(void) {
     return NULL;
 }
 
-/* The first line that a command prints. */
+/* Stores the first line that a command prints. */
 static void ask(char *answer, size_t size, const char *format, const char *home) {
     char command[1200];
     FILE *output;
@@ -34,7 +34,7 @@ static void ask(char *answer, size_t size, const char *format, const char *home)
     answer[strcspn(answer, "\n")] = 0;
 }
 
-/* Free a moment ago; nothing but another program that wants one at random takes it meanwhile. */
+/* Returns a port that was free a moment ago. Only a program that requests a random port could take it meanwhile. */
 static int free_port(void) {
     struct sockaddr_in address = {0};
     socklen_t size = sizeof address;
@@ -48,7 +48,7 @@ static int free_port(void) {
     return ntohs(address.sin_port);
 }
 
-/* Everything that would speak to another machine is off; a change is looked for after a second. */
+/* Everything that would contact another machine is off. A change is noticed after a second. */
 static void write_settings(const struct syncthing pair[2], int which) {
     char *path = path_of(pair[which].home, "config.xml");
     FILE *file = fopen(path, "w");

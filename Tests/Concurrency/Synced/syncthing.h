@@ -1,4 +1,4 @@
-/* Two real Syncthings that keep two folders of this machine in step, over loopback, and speak to nobody else. */
+/* Two real Syncthings that synchronize two folders of this machine over loopback, and contact no other machine. */
 #ifndef SYNCED_SYNCTHING_H
 #define SYNCED_SYNCTHING_H
 
@@ -6,18 +6,18 @@
 
 struct syncthing {
     char *home;      /* its keys, settings and database */
-    char *folder;    /* what it keeps in step */
+    char *folder;    /* the folder that it synchronizes */
     char id[80];
     int port;
     pid_t process;
 };
-/* Why it cannot be run here; NULL: it can. */
+/* The reason why it cannot run here; NULL if it can. */
 const char *syncthing_is_missing(void);
-/* Gives both their keys and settings, and starts them. The folders are made. Failures end the test. */
+/* Writes keys and settings of both, makes the folders and starts them. Failures end the test. */
 void start_syncthings(struct syncthing pair[2]);
-/* They end when the test does, too. */
+/* Stops both. They also end when the test does. */
 void stop_syncthings(struct syncthing pair[2]);
-/* Fails the test when one has ended. */
+/* Fails the test if one of them has ended. */
 void check_syncthings(struct syncthing pair[2]);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Kept in step.
+ * Synchronized folders.
  *
- * Two folders are kept in step by two real Syncthings, and a store in each is written by processes of its own, which
- * commit, read, merge, compact, close and open, and of which some are killed. When nobody writes any more both folders
- * become alike: then each is one store with both histories, every version as it was acknowledged, in whole, and no file
- * of a store was written differently on both sides.
+ * Two real Syncthings synchronize two folders. Each folder has a store, to which processes of its own write: they commit, read, merge,
+ * compact, close and open, and some of them are killed. When all have stopped, both folders become equal. Then each is one store with both
+ * histories, every version is whole and as it was acknowledged, and no file of a store was written differently on both sides.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -23,7 +22,7 @@
 #include "../run.h"
 #include "syncthing.h"
 
-/* For how many seconds nothing may change in folders that are not in step. */
+/* How many seconds pass without a change before the test gives up on folders that differ. */
 enum { ROUNDS = 25, OPERATIONS = 12, UNCHANGED_SECONDS = 600 };
 
 static void sleep_for(double seconds) {
@@ -33,7 +32,7 @@ static void sleep_for(double seconds) {
 
 /* ---- Writing ---- */
 
-/* A process: a little work again and again, so that the other side gets it in many pieces. */
+/* Starts a process that does a little work again and again, so that the other side receives it in many pieces. */
 static pid_t start_writer(const struct place *place, int number, uint32_t base, uint64_t seed, int rounds) {
     struct worker worker = {place, number, NULL, 1, base, seed * 1000003u + (uint64_t)number, 0};
     llvs_error *error;
@@ -60,7 +59,7 @@ static void join_writer(pid_t writer, int is_killed) {
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* In both at once; of one side the process is killed in the middle, and another one comes for it. */
+/* Writes to both at once. On one side the process is killed in the middle, and another one replaces it. */
 static void write_both(struct place places[2], int phase, const uint32_t bases[2], uint64_t seed, int rounds) {
     pid_t writers[2];
     int victim = phase % 2;
@@ -72,9 +71,9 @@ static void write_both(struct place places[2], int phase, const uint32_t bases[2
     for (int i = 0; i < 2; i++) join_writer(writers[i], 0);
 }
 
-/* ---- In step ---- */
+/* ---- Equal folders ---- */
 
-/* Files that are each machine's own: what Syncthing has open or uses itself, and what is derived. */
+/* Whether a file belongs to one machine: files that Syncthing has open or uses itself, and derived files. */
 static int is_of_no_account(const struct entry *entry) {
     return entry->is_folder || entry->path[0] == '.' || strstr(entry->path, "/.") || strncmp(entry->path, "store/cache/", 12) == 0;
 }
@@ -110,7 +109,7 @@ static void wait_until_in_step(struct syncthing pair[2]) {
     int times = 0;
     for (int unchanged = 0; unchanged < UNCHANGED_SECONDS * 2 && !ledger_has_failed(); unchanged++) {
         times = are_alike(pair, what, sizeof what) ? times + 1 : 0;
-        if (times == 4) return; /* what is on its way still, as a removal, would have come */
+        if (times == 4) return; /* changes on their way, for example removals, would have arrived */
         if (strcmp(what, before) != 0) unchanged = 0;
         memcpy(before, what, sizeof before);
         sleep_for(0.5);
@@ -119,15 +118,15 @@ static void wait_until_in_step(struct syncthing pair[2]) {
     ledger_fail("for %d s nothing changes, and the folders are not in step: %s", UNCHANGED_SECONDS, what);
 }
 
-/* One of the two begins with the other. */
+/* Whether one of the two begins with the other. */
 static int are_one_longer(const struct entry *a, const struct entry *b) {
     return memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size) == 0;
 }
 
 /*
- * Syncthing takes what it has just fetched for a change of this machine when it looks at the wrong moment, and puts one
- * of the two aside. That matters only where two wrote different things: what is aside must be what its namesake was once,
- * or will be. (The name has 15 characters of a time and 7 of a machine: name.sync-conflict-20260101-000000-ABCDEFG.seg)
+ * If Syncthing checks at the wrong moment, it mistakes a file that it has just fetched for a change of this machine, and sets one of the
+ * two aside. That matters only if two machines wrote different contents: a file set aside must be an earlier or later state of the file
+ * with its name. (The name has 15 characters of a time and 7 of a machine: name.sync-conflict-20260101-000000-ABCDEFG.seg)
  */
 static void check_conflicts(const struct syncthing *one) {
     static const char mark[] = ".sync-conflict-";
@@ -189,7 +188,7 @@ static void run(const struct trial *trial, const char *folder, uint64_t seed, do
     for (int phase = 0; phase < 2 && !ledger_has_failed(); phase++) {
         write_both(places, phase, bases, seed, (int)scaled(ROUNDS, scale));
         wait_until_in_step(pair);
-        /* What is in both now is built on by both. */
+        /* Both sides build on the versions that both have now. */
         for (uint32_t i = 0; i < ledger->acknowledged; i++) ledger->entries[ledger->order[i]].world = 0;
         for (int i = 0; i < 2; i++) bases[i] = ledger_pick(&random, 0);
     }

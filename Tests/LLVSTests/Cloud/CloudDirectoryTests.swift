@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSCloud
 
-/// Files of one name: the oldest is the one that all devices take, whatever a feed tells later.
+/// Files of one name: all devices use the oldest of them, whatever a feed reports later.
 @Suite("Cloud: files of one name") struct CloudDirectoryTests {
     private func file(_ id: String, _ made: String, name: String = "x") -> CloudEntry {
         CloudEntry(id: id, name: name, parents: [], size: 1, isFolder: false, made: made, digest: nil)

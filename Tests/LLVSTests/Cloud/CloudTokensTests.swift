@@ -6,7 +6,7 @@ import Testing
 @testable import LLVSExchange
 
 @Suite struct CloudTokensTests {
-    /// A program that hangs while it holds the lock must not hold up all others for ever.
+    /// A program that hangs while it holds the lock must not block all others for ever.
     @Test func aLockThatIsNeverLetGoOfIsTold() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/tokens.json"
         try FolderFiles.writeNew(DirectoryEntry(path), OutgoingFile(Array(#"{"access_token": "a", "refresh_token": "r"}"#.utf8)))
@@ -25,7 +25,7 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
-    /// A callback that runs while tokens are renewed, and makes a call that renews them, would wait for itself.
+    /// A callback runs while tokens are renewed. If it makes a call that renews them too, that call would wait for itself.
     @Test(.timeLimit(.minutes(15))) func whoHoldsTheLockIsToldSoAtOnce() throws {
         let (directory, path) = try tokens(), file = TokenFile(path)
         try file.withLock({}) {
@@ -33,7 +33,7 @@ import Testing
             var looks = 0
             let error = #expect(throws: StoreError.self) { try TokenFile(path).withLock({ looks += 1 }) {} }
             #expect(error?.code == .busy && looks == 0)
-            // Other tokens, and other threads, are others.
+            // Other tokens have a lock of their own.
             let (other, elsewhere) = try tokens()
             try TokenFile(elsewhere).withLock({}) {}
             withExtendedLifetime(other) {}
@@ -58,7 +58,7 @@ import Testing
         withExtendedLifetime(directory) {}
     }
 
-    /// Another user laid the file there, and holds its lock.
+    /// Another user has created the file and holds its lock.
     @Test(.enabled(if: geteuid() == 0)) func aLockOfAnotherUserKeepsNobodyOut() throws {
         let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
         let theirs = try OpenFile(place, O_RDWR | O_CREAT)

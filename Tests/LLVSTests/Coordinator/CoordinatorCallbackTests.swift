@@ -23,7 +23,8 @@ import Testing
         observation.cancel()
     }
 
-    /// News of several exchanges are told one at a time, and no lock is held meanwhile: what comes from within is told afterwards.
+    /// The callback for news of several exchanges runs one at a time and without a lock. News that arrives during a call causes another
+    /// call afterwards.
     @Test(.timeLimit(.minutes(15))) func newsAreToldOneAtATimeWithNoLockHeld() throws {
         final class Observed: ExchangeObservation { func cancel() {} }
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
@@ -44,7 +45,7 @@ import Testing
             running -= 1
         }
         tell[0]()
-        #expect(calls == 2, "two at once are told as one")
+        #expect(calls == 2, "two at once are reported as one")
         tell[1]()
         #expect(calls == 3)
         withExtendedLifetime(observation) {}
@@ -107,7 +108,7 @@ import Testing
         #expect(try coordinator.exchange().exchanges.first?.sent.versions.count == 1)
     }
 
-    /// A transport gets its restoration state with no lock held: it may call the coordinator meanwhile.
+    /// A transport is given its restoration state while no lock is held, so it may call the coordinator.
     @Test(.timeLimit(.minutes(15))) func aTransportMayAskTheCoordinatorWhileItIsAttached() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())"), store = try memoryStore()
         let coordinator = try StoreCoordinator(store: store), asked = Guarded<[Int]>([])
@@ -129,7 +130,7 @@ import Testing
         try attach()
         #expect(asked.withLock { $0 } == [0])
         #expect(throws: StoreError.self) { try attach() }
-        #expect(asked.withLock { $0 } == [0], "a name that is taken is told before")
+        #expect(asked.withLock { $0 } == [0], "a name in use is refused before the call")
     }
 
     @Test func aSnapshotThatLacksAChunkIsReplacedAtOnce() throws {
@@ -144,7 +145,7 @@ import Testing
         #expect(try area.readSnapshotFile("llvs-v1/manifest.json") != put && area.readSnapshotFile("llvs-v1/chunk-000") != nil)
     }
 
-    /// A place that does not answer is tried once in a round, and after the others from the next round on.
+    /// A place that does not answer is tried once in a round. From the next round on it comes after the others.
     @Test func aSilentPlaceKeepsNobodyWaiting() throws {
         let asked = Guarded<[String]>([]), isSilent = Guarded(true)
         let coordinator = try StoreCoordinator(store: memoryStore()), other = try StoreCoordinator(store: memoryStore())
@@ -161,7 +162,7 @@ import Testing
             try coordinator.attach(Exchange(store: coordinator.store, transport: CallbackTransport(callbacks)), name: name)
         }
         func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncOutcome) {
-            // Both sides have something new, so that what is merged goes out in a second exchange.
+            // Both sides have new versions, so the merge is sent in a second exchange.
             try other.save(CoordinatorTests.change("a", "\(VersionID.random())"))
             try other.exchange()
             try coordinator.save(CoordinatorTests.change("b", "\(VersionID.random())"))
@@ -179,7 +180,7 @@ import Testing
         #expect(try round().asked.prefix(2) == ["silent", "fine"])
     }
 
-    /// One of two devices has a clock that is wrong by years: what it puts stays until there are versions enough for another.
+    /// One of two devices has a clock that is wrong by years. Its snapshot stays until there are enough new versions for another one.
     @Test func aSnapshotFromTheFutureIsNotReplacedAgainAndAgain() throws {
         let area = MemoryTransport(name: "callbacks \(VersionID.random())")
         let coordinator = try Self.automatic(area)

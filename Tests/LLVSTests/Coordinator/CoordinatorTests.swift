@@ -45,7 +45,7 @@ import Testing
         #expect(throws: StoreError.self) { try coordinator.save([.remove(id("x")), .remove(id("x"))]) }
     }
 
-    /// Whatever the clock says: time never runs backwards along what is made here.
+    /// Whatever the clock shows, each version is later than its predecessors.
     @Test func theFirstSaveIsNewerThanTheEmptyRoot() throws {
         let coordinator = try StoreCoordinator(store: memoryStore())
         coordinator.store.environment = Environment(clock: { -1e9 }, times: GivenTimes())
@@ -91,7 +91,7 @@ import Testing
             let main = try StoreCoordinator(path: path, options: options)
             #expect(main.currentVersion == a.id)
             try main.close()
-            // Without caches: the most recent head.
+            // Without caches it begins at the most recent head.
             TemporaryDirectory.remove(path + "/cache")
             let fresh = try StoreCoordinator(path: path, options: options)
             #expect(fresh.currentVersion == b.id)

@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSCoordinator
 @testable import LLVSCore
 
-/// Undo and redo by device, across restarts; rules that an app brings along; compare and set.
+/// Undo and redo by device, also after a restart; rules of an app; compare and set.
 @Suite("Undo, rules and compare-and-set of a coordinator") struct UndoTests {
     private func options(_ device: String?) -> StoreCoordinator.Options {
         var options = StoreCoordinator.Options()
@@ -17,7 +17,7 @@ import Testing
     }
     private func text(_ coordinator: StoreCoordinator) throws -> String? { try CoordinatorTests.text(coordinator, "x") }
 
-    @Test("the last save goes first, and comes back last") func inTurn() throws {
+    @Test("the last save is undone first and redone last") func inTurn() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         #expect(try notes.undoable().undo == nil && notes.undo().what == nil)
         for i in 1...3 { try save(notes, "\(i)", [UndoMarks.descriptionKey: "number \(i)"]) }
@@ -32,13 +32,13 @@ import Testing
             #expect(try text(notes) == expected)
         }
         #expect(try notes.redo().what == nil)
-        // A save ends what could be redone.
+        // After a save nothing can be redone.
         _ = try notes.undo()
         try save(notes, "4")
         #expect(try notes.undoable().redo == nil)
     }
 
-    @Test("marks that others forged are looked at on the way, and lead nowhere") func forgedMarks() throws {
+    @Test("forged marks of other devices are ignored") func forgedMarks() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
         try save(notes, "1", [UndoMarks.descriptionKey: "mine"])
         let ids = (0..<25_000).map { VersionID(high: 0x4000 | UInt64($0) << 16, low: 1 << 63) }
@@ -65,7 +65,7 @@ import Testing
                 }))
         }
         #expect(looks.withLock { $0 } == 0)
-        // Marks that are no JSON name what they name all the same, and nothing else.
+        // Marks that are not valid JSON still name the ids that can be read, and nothing else.
         var named: [VersionID] = []
         try UndoMarks.forEachID(bytes("[\"\(ids[0])\", 7, \"a b\" \"\(ids[1])"), .none) { named.append($0) }
         #expect(named == [ids[0]])
@@ -81,7 +81,7 @@ import Testing
         #expect(try text(notes) == "3")
     }
 
-    @Test("a device takes back its own, also after it was opened again") func restarts() throws {
+    @Test("a device undoes its own saves, also after reopening") func restarts() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {
             let path = directory.path + "/store"
@@ -101,7 +101,7 @@ import Testing
         #expect(throws: StoreError.self) { try nobody.undo() }
     }
 
-    @Test("what cannot be undone is passed over, also after it was opened again") func passedOver() throws {
+    @Test("saves that cannot be undone are skipped, also after reopening") func passedOver() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {
             let path = directory.path + "/store"
@@ -126,10 +126,10 @@ import Testing
         }
     }
 
-    @Test("rules are added, and what the store has stands") func rules() throws {
+    @Test("rules are added; the store's own rules win") func rules() throws {
         let notes = try StoreCoordinator(store: memoryStore())
         func schema(_ ids: String) -> [UInt8] { bytes("{\"merge\":1,\"ids\":{\(ids)}}") }
-        // Before anything was saved they are remembered.
+        // Rules that are registered before the first save are remembered.
         let first = try notes.register(schema("\"a\":\"set\""))
         #expect(first.version == nil && !first.move.isMove)
         try notes.save([.insert(id("a"), data: bytes("[]"))])
@@ -145,7 +145,7 @@ import Testing
     @Test("who expects another version saves nothing, and goes again") func expected() throws {
         let notes = try StoreCoordinator(store: memoryStore())
         try save(notes, "0")
-        // A transaction that retries: each of them adds one to what it read.
+        // A transaction that retries. Each one adds one to the number that it read.
         func add(meanwhile: () throws -> Void = {}) throws -> Int {
             for attempt in 1...10 {
                 let at = notes.currentVersion, number = Int(try text(notes) ?? "") ?? 0

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Reading a text along another one gives the same as reading it alone.
+/// Parsing a text along another one gives the same tree as parsing it alone.
 @Suite("Reading along another text") struct AlongTests {
-    /// Numbers that are the same each time.
+    /// A deterministic source of numbers.
     private struct Draw {
         var state: UInt64
         mutating func below(_ limit: Int) -> Int {
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test("JSON of many levels that are alike does not take long") func manyLevels() throws {
-        // Each level is the same but for its end, which is compared on each.
+        // The levels differ only at their ends, and each level compares its end.
         let inner = String(repeating: "[1],", count: 20_000)
         let texts = ["1", "2"].map { Array((String(repeating: "[", count: 120) + inner + $0 + String(repeating: "]", count: 120)).utf8) }
         try texts[0].withUnsafeBytes { base in

@@ -3,8 +3,8 @@ import LLVS
 import Testing
 
 
-/// Tests/Vectors/documents/histories.json, which the model of merging inside values gave: what merges of several versions come to, where
-/// who is newer, several bases, and what a merge keeps the reference of matter.
+/// Tests/Vectors/documents/histories.json, which the model of merging inside values computed. The histories decide where merges of several
+/// versions matter: which side is newer, several bases, and merges that preserve a reference.
 @Suite("Histories of merging inside values") struct DocumentHistoryTests {
     private struct Histories: Decodable {
         struct History: Decodable {
@@ -12,7 +12,7 @@ import Testing
             let schema: String
             let versions: [Made]
         }
-        /// A save, or a merge of two.
+        /// A save, or a merge of two versions.
         struct Made: Decodable {
             let name: String
             /// Seconds since 1970; nil for a merge.
@@ -23,7 +23,7 @@ import Testing
             let value: String?
             /// The version that stores the value.
             let stored: String?
-            /// Kinds of conflicts; nil where the model cannot tell.
+            /// Kinds of conflicts; nil if the model cannot compute them.
             let records: [String]?
             /// The digest of the conflicts; nil if there are none, or the model cannot compute it.
             let digest: String?

@@ -3,10 +3,10 @@ import LLVS
 import Testing
 
 
-/// Tests of merging inside values that vectors do not cover: small stacks, cancellation, worst cases, saving, invalid rules.
+/// Merging inside values, as far as vectors do not cover it: small stacks, cancellation, worst cases, saving, invalid rules.
 @Suite("Merging inside values") struct DocumentMergeTests {
     @Test("the side that changed nothing gives way, byte for byte") func unchangedGivesWay() throws {
-        // A side that changed nothing gives way, byte for byte, also where the other is the same value spelled otherwise.
+        // If one side is unchanged, the other one is the result, byte for byte, even if it only spells the same value differently.
         #expect(try Documents.text("{\"a\":1}", "{ \"a\":1}", "{\"a\":1}") == "{ \"a\":1}")
         #expect(try Documents.text("no json", "no json", "[1]") == "[1]")
     }
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// Members in another order are looked up by their names; on each of many levels, what was compared is not compared once more.
+    /// Members in another order are looked up by name. With many levels, nothing is compared twice.
     @Test("another order of members on each level") func anotherOrderOnEachLevel() throws {
         struct Endless: Error {}
         func nested(_ members: String) -> String {
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test("hashes are not values") func hashesAreNotValues() throws {
-        // The seed of hashes differs from process to process; the result does not.
+        // The seed of hashes differs between processes; the result does not.
         let many = (0..<5_000).map { "{\"id\":\($0),\"v\":\($0 % 7)}" }
         var edited = many
         edited.swapAt(10, 4_000)
@@ -133,7 +133,7 @@ import Testing
     }
 }
 
-/// Runs something on a thread with a stack of its own size.
+/// Runs a closure on a thread with a stack of a given size.
 enum SmallStack {
     private final class Work: @unchecked Sendable {
         let body: () throws -> [String?]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Tests/Vectors/documents/vectors.json, which the model of merging inside values gave: the same bytes, records and digests.
+/// Tests/Vectors/documents/vectors.json, which the model of merging inside values computed: the same bytes, records and digests.
 @Suite("Vectors of merging inside values") struct DocumentVectorTests {
     private struct Vectors: Decodable {
         struct Vector: Decodable {
@@ -39,9 +39,9 @@ import Testing
     }
 }
 
-/// Tests/Vectors/documents/caps.json: the same at the caps, of texts that are described, since they are long.
+/// Tests/Vectors/documents/caps.json: the same at the limits. The texts are long, so the file describes them.
 @Suite("Vectors of the caps of merging inside values") struct DocumentCapTests {
-    /// A string, or a repetition.
+    /// A string, or a string that is repeated.
     private struct Part: Decodable {
         let text: String?
         let times: Int
@@ -87,7 +87,7 @@ import Testing
     /// step less, its last gap becomes one replacement.
     @Test func stepsOfATextAreCounted() throws {
         #expect(TextAlignment.stepLimit == 1 << 26)
-        // Every gap is two anchors with 600 tokens between them, which both sides have in another order.
+        // Each gap consists of two anchors with 600 tokens between them, in another order on each side.
         var base: [UInt32] = [], side: [UInt32] = []
         for gap in 0..<UInt32(3) {
             base += [10 + gap] + (0..<600).map { $0 % 2 }
@@ -103,7 +103,7 @@ import Testing
         let exact = try compared(taken)
         #expect(exact == (0, false, whole.kept), "\(exact)")
         let less = try compared(taken - 1)
-        // In the last gap, the anchor and the next token, with which both sides begin, are kept.
+        // In the last gap, the anchor and the next token are kept, since both sides begin with them.
         #expect(less.isLimited && less.kept == 2 * 301 + 2, "\(less)")
     }
 
@@ -131,7 +131,7 @@ import Testing
     }
 }
 
-/// Merges texts, for tests.
+/// Merges texts for the tests.
 enum Documents {
     static func merged(
         _ o: String?, _ x: String?, _ y: String?, schema: String = "\"auto\"", id: String = "", saving: Bool = false,

@@ -3,11 +3,11 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Texts made to defeat the comparison: what they take is counted in steps, which are the same on all machines.
+/// Texts designed to make comparisons slow. Their cost is counted in steps, which are the same on all machines.
 @Suite("Texts made to defeat the comparison") struct HostileTextTests {
     private static let size = 1 << 14
 
-    /// Numbers that are the same each time.
+    /// A deterministic source of numbers.
     private struct Draw {
         var state: UInt64
         mutating func below(_ limit: Int) -> Int {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    /// Steps that a merge takes: it looks once in about a million whether it is to stop, of which fewer count as one look.
+    /// Returns how often a merge polls. It polls about once in a million steps, and at least once.
     private func looks(_ o: String, _ x: String, _ y: String, _ rules: String) throws -> Int {
         var looks = 0
         _ = try Documents.merged(o, x, y, schema: rules) { looks += 1 }
@@ -27,7 +27,7 @@ import Testing
         (0..<count).map { word($0, &draw) }.joined(separator: " ")
     }
 
-    /// Base, newer and older, by what is wrong with them.
+    /// Texts named for what is difficult about them: base, newer and older.
     private static func texts() -> [(String, [String])] {
         var draw = Draw(state: 1)
         let n = size / 8, line = "the same line\n", lines = size / line.utf8.count
@@ -82,8 +82,8 @@ import Testing
         ]
     }
 
-    /// What grew with the square of these texts would take a thousand million steps. How long those of 16 MiB take by an ordinary one is
-    /// among the figures (Benchmarks/bench_merging.py).
+    /// An algorithm of quadratic time would take a thousand million steps for these texts. Benchmarks/bench_merging.py measures texts of 16
+    /// MiB.
     @Test("their steps are counted, and are few") func stepsAreCounted() throws {
         for (name, texts) in Self.texts() {
             #expect(try looks(texts[0], texts[1], texts[2], "\"text\"") <= 4, "\(name)")

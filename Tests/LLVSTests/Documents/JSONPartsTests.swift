@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Parts of texts, found without a tree, are those that the tree has; and what is no JSON to one is none to the other.
+/// Parts of texts that are found without a tree are those of the tree. Both agree on what is JSON.
 @Suite("Parts of JSON") struct JSONPartsTests {
     private static let pointers = [
         "", "/a", "/b", "/b/c", "/b/c/d", "/a/0", "/a/1", "/a/1/a", "/a/01", "/é", "/a~1b", "/long name of a member",
@@ -23,7 +23,7 @@ import Testing
         #"{"a":0.1,"b":{"c":1,"d":2,"c2":3}}"#, #"{"a":[[],1],"b":[]}"#, "{\"b\":{\"c\":{\"d\":[\"\u{7f}\u{2028}\"]}}}",
     ]
 
-    /// Compares what both say of a text. Answers what the parts say.
+    /// Compares the parts of a text with its tree. Returns the outcome for the parts.
     @discardableResult
     private func compare(_ text: [UInt8], _ parts: JSONParts) throws -> JSONParts.Outcome {
         try text.withUnsafeBytes { bytes in
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test("what is no JSON") func whatIsNoJSON() throws {
+    @Test("text that is not JSON") func whatIsNoJSON() throws {
         for text in [
             "", " ", "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[-]", "[tru]", "[nulL]", "[\"a]", "[\"\\x\"]", "[\"\t\"]",
             "{\"a\":1,\"a\":2}", "{\"long name of a member\":1,\"b\":2,\"long name of a member\":2}", "{\"\":1,\"\":2}",
@@ -89,24 +89,24 @@ import Testing
             "[\"\\ud800\"]", "\u{feff}[]", "[1]x", "[}", "{]", "[1 2]", "{\"a\" 1}", "[1e10000]", "{\"b\":{\"c\":1,\"d\":{},\"c\":2}}",
         ] { #expect(try compare(Array(text.utf8), parts) == .notJSON, "\(text)") }
         #expect(try compare([0x22, 0xED, 0xA0, 0x80, 0x22], parts) == .notJSON)
-        // The same name in two objects is nothing wrong.
+        // The same name in two objects is allowed.
         #expect(try compare(Array(#"{"a":[{"a":1},{"a":2}],"b":{"a":3}}"#.utf8), parts) == .found)
     }
 
-    @Test("what the tree has to say") func whatTheTreeHasToSay() throws {
+    @Test("values that need the tree") func whatTheTreeHasToSay() throws {
         func nested(_ depth: Int) -> String { String(repeating: "[", count: depth) + String(repeating: "]", count: depth) }
         func members(_ count: Int) -> String { "{" + (0..<count).map { "\"n\($0)\":1" }.joined(separator: ",") + "}" }
         for (text, outcome) in [
             (nested(64), JSONParts.Outcome.found), (nested(65), .unsure), (nested(129), .unsure),
             (members(32), .found), (members(33), .unsure),
-            // In order they may be more.
+            // Sorted names may be more.
             ("{" + (100..<200).map { "\"n\($0)\":1" }.joined(separator: ",") + "}", .found),
             ("{" + (100..<200).map { "\"long name \($0)\":1" }.joined(separator: ",") + ",\"a\":1}", .unsure),
             ("{" + (100..<200).map { "\"long name \($0)\":1" }.joined(separator: ",") + ",\"long name 199\":1}", .unsure),
             (#"{"\u0061":1}"#, .unsure), (#"{"a":1,"\u0061":1}"#, .unsure),
             ("[" + Array(repeating: members(30), count: 100).joined(separator: ",") + "]", .found),
         ] { #expect(try compare(Array(text.utf8), parts) == outcome, "\(text.prefix(40))") }
-        // Names in objects that are all open.
+        // Names in nested objects, all of which are open.
         var deep = "1"
         for i in 0..<20 { deep = String(members(30).dropLast()) + ",\"x\(i)\":" + deep + "}" }
         #expect(try compare(Array(deep.utf8), parts) == .unsure)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Tests which JSON is mergeable, numbers, and canonical output.
+/// Which JSON can be merged, how numbers are read, and canonical output.
 @Suite("JSON that can be merged") struct JSONTreeTests {
     private func isMergeable(
         _ text: [UInt8]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Lists of plain values with equal elements: which steps comparing them takes, what comes of limits, and how long it takes.
+/// Lists of plain values with equal elements: the steps that a comparison takes, the effect of limits, and the cost of long lists.
 @Suite("Merging lists by place") struct ListPlaceTests {
     /// The result of a merge with a limited number of steps.
     struct Given: Equatable {
@@ -35,14 +35,14 @@ import Testing
     }
 
     @Test("limits") func limits() throws {
-        // The model gives these. Both alignments take 6 steps each.
+        // The model computed these. Each of the two alignments takes 6 steps.
         for (steps, kinds, left) in [
             (0, ["limit"], 0), (3, ["limit"], 0), (5, ["limit"], 1), (6, ["limit"], 0), (9, ["limit"], 0), (12, [], 0), (1000, [], 988),
         ] {
             let given = try Self.merged("[0,0,1]", "[0,2,1,3]", "[0,0,4]", steps: steps)
             #expect(given == Given(result: "[0,2,4,3]", kinds: kinds, left: left), "\(steps)")
         }
-        // Elements that are there once on both sides take no steps.
+        // Elements that occur once on both sides take no steps.
         #expect(try Self.merged("[0,0,1]", "[0,1,0]", "[1,0,0]", steps: 0) == Given(result: "[1,1,0]", kinds: [], left: 0))
     }
 
@@ -57,7 +57,7 @@ import Testing
             }
             return merged.bytes.map { String(decoding: $0, as: UTF8.self) }
         }
-        // Flags of which each side inserted some and set one.
+        // A list of flags; each side inserted some and set one.
         let o = (0..<100_000).map { $0 % 7 % 2 }
         var x = o, y = o, m = o
         x.insert(contentsOf: [2, 2, 2], at: 70_000)
@@ -67,11 +67,11 @@ import Testing
             m[place < 70_000 ? place : place + 3] = value
         }
         #expect(try merged(o, x, y) == "[" + m.map(String.init).joined(separator: ",") + "]")
-        // Two equal elements far apart, in lists of which nothing else is there twice.
+        // Two equal elements far apart, in lists whose other elements are unique.
         var unique = Array(0..<100_000)
         unique[90_000] = 5
         #expect(try merged(unique, [-1] + unique, unique + [-2]) == "[-1," + unique.map(String.init).joined(separator: ",") + ",-2]")
-        // Nothing in common.
+        // No common elements.
         let other = (0..<50_000).map { $0 % 3 }, another = (0..<60_000).map { 3 + $0 % 5 }
         #expect(try merged(Array(o.prefix(40_000)), other, another) != nil)
     }

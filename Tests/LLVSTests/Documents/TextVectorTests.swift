@@ -5,7 +5,8 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Tests/Vectors/documents/texts.json: the examples of texts and lists of plain values, and how they are read where there is a choice.
+/// Tests/Vectors/documents/texts.json: the examples of merging texts and lists of plain values, and the readings chosen where the rules
+/// allow several.
 @Suite("Vectors of merging texts and lists of plain values") struct TextVectorTests {
     private static func vectors() throws -> [String: Any] {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -17,7 +18,7 @@ import Testing
         String(decoding: try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed, .sortedKeys]), as: UTF8.self)
     }
 
-    /// With its members in order.
+    /// The same JSON with sorted members.
     private static func json(_ text: [UInt8]) throws -> String {
         try json(JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed))
     }
@@ -28,7 +29,7 @@ import Testing
         #expect(examples.count == 53 && readings.count > 40)
         for vector in examples + readings {
             let name = vector["name"] as? String ?? "", rule = try Self.json(#require(vector["rule"])), isText = rule.contains("text")
-            // (A string is the text of a value: some numbers are written in a way of their own.)
+            // (A string holds the text of a value, since some numbers are spelled unusually.)
             func value(_ member: String) throws -> String {
                 let value = try #require(vector[member])
                 return try value as? String ?? Self.json(value)

@@ -4,7 +4,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSDocuments
 
-/// Hashes of values and ids are spread, whatever an attacker chooses.
+/// Hashes of values and ids are spread evenly, whatever ids an attacker chooses.
 @Suite struct ValueDigestTests {
     @Test func wordsOfEachLengthHaveDigestsOfTheirOwn() throws {
         for length in 2...24 {
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    /// Ids of the caller's kind may have any bits.
+    /// Ids that a caller chooses may have any bits.
     @Test func idsOfOneHalfFallIntoManyPlaces() throws {
         var places: Set<UInt64> = []
         for i in 0..<1_000 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Files of age: read and written as the tool of that name does.
+/// Files of age, read and written as the tool `age` does.
 @Suite("Encryption: files of age") struct AgeTests {
     struct Cases: Decodable {
         struct Case: Decodable { let name: String, expect: String, age: String, passphrase: String, plain: String }
@@ -29,7 +29,7 @@ import Testing
         AgeTools.plain(try AgeReader.decrypt(bytes, key, crypto, limit: 1 << 24).plain)
     }
 
-    /// Good and bad files, made by a model in Python. What `age` itself says of each is in the table, and asked.
+    /// Good and bad files, made by a model in Python. The table says how `age` itself treats each, and the tool is run to confirm it.
     @Test func filesThatAModelMade() throws {
         let folder = TemporaryDirectory()
         #expect(try AgeTools.run(["python3", AgeTools.vectors.appendingPathComponent("cases.py").path, folder.path]) != nil)
@@ -47,7 +47,7 @@ import Testing
                 #expect(hex(LLVSCore.SHA256.digest(try open(bytes, key))) == one.plain, "\(one.name)")
             } catch let fault as AgeFault { found = name(fault.kind) }
             #expect(found == one.expect, "\(one.name)")
-            // The usual run asks the program about every fourth file: each is a process.
+            // The usual run starts `age` for every fourth file, since each takes a process.
             guard Sample.isDeep || number % 4 == 0 else { continue }
             let tool =
                 one.passphrase.isEmpty
@@ -105,7 +105,7 @@ import Testing
                 bad[i] ^= bit
                 do {
                     _ = try open(bad, .identities([identity]))
-                    Issue.record("byte \(i) was changed, and nobody noticed")
+                    Issue.record("byte \(i) was changed, and the file was opened")
                 } catch let fault as AgeFault {
                     let kinds: [AgeFault.Kind] =
                         i < 22 ? [.foreign, .newer, .cutShort] : i < 168 ? [.damaged, .wrongKey, .cutShort] : [.damaged]
@@ -127,9 +127,9 @@ import Testing
         for end in ends {
             do {
                 _ = try open(Array(good[..<end]), .identities([identity]))
-                Issue.record("cut at \(end), and nobody noticed")
+                Issue.record("cut at \(end), and the file was opened")
             } catch let fault as AgeFault { #expect([.cutShort, .damaged].contains(fault.kind), "\(end)") }
-            // As it comes: what was given is right, and the end is missing.
+            // Read as a stream: the bytes returned so far are right, and then the end is missing.
             var at = 0, given: [UInt8] = []
             #expect(throws: AgeFault.self) {
                 var reader = try AgeReader(.identities([identity]), crypto) { buffer in
@@ -205,7 +205,7 @@ import Testing
         for one in bad {
             do {
                 _ = try AgeIdentity(one, crypto)
-                Issue.record("\(one) was taken for an identity")
+                Issue.record("\(one) was accepted as an identity")
             } catch let error as StoreError {
                 #expect(error.code == .invalidArgument && (one.count < 9 || !error.message.contains(one.dropFirst(8).prefix(20))))
             }
@@ -214,7 +214,7 @@ import Testing
         for one in [text, recipient.uppercased(), recipient + "q", String(recipient.dropLast()), reversed] {
             do {
                 _ = try AgeRecipient(one)
-                Issue.record("\(one) was taken for a recipient")
+                Issue.record("\(one) was accepted as a recipient")
             } catch let error as StoreError { #expect(error.code == .invalidArgument && !error.message.contains(text)) }
         }
     }
@@ -229,7 +229,7 @@ import Testing
         }
     }
 
-    /// The same bytes from the system's generator, for two different files.
+    /// The system's generator returns the same bytes for two different files.
     @Test func whatIsDrawnDependsOnWhatIsEncrypted() throws {
         let drawn = try Secret(AgeTools.bytes(32))
         let a = try drawn.withBytes { try crypto.hmac($0, $0) }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Debian's `age` beside the engine, and what else tests of encryption share.
+/// Debian's `age`, and other things that tests of encryption share.
 enum AgeTools {
     static let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Vectors/age")
 
-    /// Runs a program; what it wrote to its output, or nil when it failed.
+    /// Runs a program. Returns its output; nil if it failed.
     static func run(_ arguments: [String], input: [UInt8]? = nil) throws -> [UInt8]? {
         let process = Process(), output = Pipe()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -22,7 +22,7 @@ enum AgeTools {
         process.waitUntilExit()
         return process.terminationStatus == 0 ? [UInt8](bytes) : nil
     }
-    /// Runs it on a terminal, where it is given a passphrase.
+    /// Runs a program on a terminal and types a passphrase.
     static func run(passphrase: String, _ arguments: [String]) throws -> Bool {
         try run(["python3", vectors.appendingPathComponent("with_passphrase.py").path, passphrase] + arguments) != nil
     }

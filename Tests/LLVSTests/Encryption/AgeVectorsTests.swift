@@ -6,8 +6,8 @@ import Testing
 
 @testable import LLVSExchange
 
-/// The vectors of C2SP for files of age (CCTV), which are no part of this project: `LLVS_CONFORMANCE` names the folder of public test
-/// inputs, else it is `shared/conformance` beside the checkout.
+/// The vectors of C2SP for files of age (CCTV), which are no part of this project. `LLVS_CONFORMANCE` names the folder of public test
+/// inputs; by default it is `shared/conformance` beside the checkout.
 enum AgeVectors {
     static let folder: URL = {
         let named = getenv("LLVS_CONFORMANCE").map { String(cString: $0) } ?? ""
@@ -20,7 +20,8 @@ enum AgeVectors {
     static let isThere = FileManager.default.fileExists(atPath: folder.path)
 }
 
-/// What is implemented is opened, and all else is refused. `Tests/Python/test_public_age.py` reads the same through the C interface.
+/// Files that need only implemented features are opened, and all others are refused. `Tests/Python/test_public_age.py` reads the same files
+/// through the C interface.
 @Suite("Encryption: the vectors of C2SP for age", .enabled(if: AgeVectors.isThere)) struct AgeVectorsTests {
     struct Vector {
         let name: String
@@ -30,7 +31,7 @@ enum AgeVectors {
         func values(_ name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
         var expect: String { values("expect").first ?? "" }
         var isArmored: Bool { !values("armored").isEmpty }
-        /// Whether it is for identities that are not implemented.
+        /// Whether the file is for identities that are not implemented.
         var isHybrid: Bool { values("identity").contains { $0.hasPrefix("AGE-SECRET-KEY-PQ-") } }
 
         init(_ file: URL) throws {
@@ -45,7 +46,7 @@ enum AgeVectors {
             if values("compressed") == ["zlib"] { data = try Vector.inflated(data) }
         }
 
-        /// A stream of zlib (RFC 1950) without the 2 bytes before it and the 4 behind it is a raw one.
+        /// A stream of zlib (RFC 1950) without its first 2 and last 4 bytes is a raw deflate stream.
         private static func inflated(_ data: [UInt8]) throws -> [UInt8] {
             let raw = Array(data.dropFirst(2).dropLast(4))
             let inflater = try #require(llvs_shim_inflater_make())
@@ -74,13 +75,13 @@ enum AgeVectors {
     }
     private func hex(_ bytes: [UInt8]) -> String { bytes.map { String(UInt16($0) + 256, radix: 16).dropFirst() }.joined() }
 
-    /// Implemented vectors have their plaintext, at once and piece by piece; all others are refused.
+    /// Implemented vectors yield their plaintext, at once and piece by piece. All others are refused.
     @Test func whatIsImplementedIsOpenedAndAllElseIsRefused() throws {
         let crypto = try Crypto(for: "tests"), all = try vectors()
         #expect(all.count >= 143)
         var opened = 0
         for one in all {
-            // Three have 16 MiB, which take long in a debug build: the usual run reads one of them.
+            // Three files have 16 MiB and take long in a debug build. The usual run reads one of them.
             let isLarge = one.data.count > 1 << 20
             guard !isLarge || Sample.isDeep || one.name == "stream_257_chunks" else { continue }
             let identities = one.values("identity").compactMap { try? AgeIdentity($0, crypto) }
@@ -117,7 +118,7 @@ enum AgeVectors {
         do { return (try open(), nil) } catch let fault as AgeFault { return (nil, fault.kind) }
     }
 
-    /// Reads it in pieces, to its end.
+    /// Reads a file in pieces, to its end.
     private func read(_ data: [UInt8], _ key: AgeReader.Key, _ crypto: Crypto) throws -> [UInt8] {
         var at = 0, given: [UInt8] = [], piece = [UInt8](repeating: 0, count: 50_000)
         var reader = try AgeReader(key, crypto) { buffer in

@@ -3,18 +3,18 @@ import LLVS
 
 @testable import LLVSExchange
 
-/// Files with keys in memory, with what a place may do wrong.
+/// Files with keys in memory, with the faults that a place may have.
 final class MemoryKeyDirectory: KeyDirectory {
     var files: [String: [UInt8]] = [:]
     var hasData = false
     var log: [String] = []
-    /// Called before each file that is made.
+    /// Called before each file is created.
     var beforeCreating: (() throws -> Void)?
     /// The number of bytes that a new file loses at its end.
     var lost = 0
-    /// The file that was made last, where the place can tell.
+    /// The newest file, if the place reports times.
     var newest: String?
-    /// Names that listings show, of files that are not there.
+    /// Names that listings show although the files do not exist.
     var ghosts: [String] = []
     var description: String { "the place in memory" }
 
@@ -35,7 +35,7 @@ final class MemoryKeyDirectory: KeyDirectory {
     var passphrases: [String] { files.keys.filter { $0.hasPrefix("pass-") }.sorted() }
 }
 
-/// The same in a folder.
+/// Files with keys in a folder.
 final class FolderKeyDirectory: KeyDirectory {
     let folder: String
     init(_ folder: String) { self.folder = folder }

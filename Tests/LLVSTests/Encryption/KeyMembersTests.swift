@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Members that come and go, and keys that compete.
+/// Members that are added and removed, and keys that compete.
 @Suite("Encryption: members and epochs") struct KeyMembersTests {
     let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
@@ -37,12 +37,12 @@ import Testing
         #expect(third.current.number == 2 && third.members == [memberA] && third.removed == [b.recipient])
         let seen = try open(place, a, pin: first.pin)
         #expect(seen.pin == third.pin && seen.epochs.map(\.number) == [1, 2] && seen.current.why == "b was lost" && seen.fork == nil)
-        // It keeps its epochs, and lacks the new one.
+        // The former member keeps its epochs, and lacks the new one.
         #expect(try open(place, b).pin == first.pin)
         #expect(code { _ = try third.adding(memberB, in: place, crypto) } == .invalidArgument)
         #expect(code { _ = try third.rotating("", removing: [b.recipient], in: place, clock, crypto) } == .invalidArgument)
         #expect(code { _ = try third.rotating("", removing: [a.recipient], in: place, clock, crypto) } == .invalidArgument)
-        // Without the rings before it, too.
+        // The same without the older rings.
         for name in place.rings.dropLast() { place.files[name] = nil }
         #expect(try open(place, a, pin: first.pin).pin == third.pin && open(place, a).epochs.count == 2)
         #expect(code { _ = try open(place, b) } == .wrongKey)
@@ -55,7 +55,7 @@ import Testing
         _ = try keys.adding(memberC, in: place, crypto)
         for identity in [a, b, c] { #expect(try open(place, identity).pin == keys.pin) }
         #expect(Set(try open(place, a).members.map(\.name)) == ["a", "b", "c"])
-        // A member that was added while another device began an epoch is kept.
+        // A member that was added while another device began an epoch is reported as left out.
         let place2 = MemoryKeyDirectory(), begun = try created(place2, [memberA])
         _ = try begun.rotating("regular", in: place2, clock, crypto)
         _ = try begun.adding(memberB, in: place2, crypto)
@@ -69,13 +69,13 @@ import Testing
         let one = try first.rotating("by a", removing: [c.recipient], in: place, clock, crypto)
         let two = try first.rotating("by b", in: place, clock, crypto)
         #expect(one.pin != two.pin && one.current.number == 2 && two.current.number == 2)
-        // Each stays with its own, and reads the other's.
+        // Each device continues with its own epoch, and reads the other's.
         for (identity, keys, other) in [(a, one, two), (b, two, one)] {
             let seen = try open(place, identity, pin: keys.pin)
             #expect(seen.pin == keys.pin && seen.fork?.code == .keysForked && seen.forked.map(\.recipient) == [other.pin.recipient])
             #expect(seen.epochs.count == 3)
         }
-        // A device that knows neither chooses the same as any other such device.
+        // Devices that know neither epoch all choose the same one.
         #expect(try open(place, a, pin: first.pin).pin == open(place, b, pin: first.pin).pin)
         let joined = try open(place, a, pin: one.pin).joining(in: place, clock, crypto)
         #expect(joined.current.number == 3 && joined.epochs.count == 4 && joined.fork == nil)
@@ -83,7 +83,7 @@ import Testing
             let seen = try open(place, identity, pin: pin)
             #expect(seen.pin == joined.pin && seen.fork == nil && seen.epochs.count == 4 && Set(seen.members.map(\.name)) == ["a", "b"])
         }
-        // It was removed on one side, so it stays so.
+        // The member was removed on one side, so it stays removed.
         #expect(try open(place, c).pin == two.pin && joined.removed == [c.recipient])
     }
 
@@ -94,7 +94,7 @@ import Testing
         place.files.merge(other.files) { $1 }
         let seenA = try open(place, a, pin: one.pin), seenB = try open(place, b, pin: two.pin)
         #expect(seenA.pin == one.pin && seenB.pin == two.pin && seenA.fork?.code == .keysForked)
-        // No epoch that it knows has a tag on the other one.
+        // No epoch that the device knows vouches for the other one.
         #expect(seenA.epochs.map(\.recipient) == [one.pin.recipient])
         let joined = try seenA.joining(in: place, clock, crypto)
         #expect(joined.current.number == 2 && joined.epochs.count == 3)
@@ -106,7 +106,8 @@ import Testing
 
     /// Two devices make keys at once, and each sees the other's before it writes anything. Both use the same keys, and no others remain.
     @Test(arguments: [false, true]) func twoFirstDevicesAgree(byPassphrase: Bool) throws {
-        // A passphrase costs a fifth of a second each time: one round in which neither was used, and one in which one was.
+        // A passphrase costs a fifth of a second each time, so the usual run has one round in which neither set of keys was used, and one
+        // in which one was.
         for round in byPassphrase ? sample(usual: [1, 2], deep: [0, 1, 2, 3]) : [0, 1, 2, 3] {
             let place = MemoryKeyDirectory(), other = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
             func made(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {
@@ -115,7 +116,7 @@ import Testing
                     hasRecovery: false, clock, crypto
                 ).keys
             }
-            // By a passphrase they need not know each other's device.
+            // With a passphrase, neither device needs to know the other's recipient.
             let one = try made(place, byPassphrase ? [memberA] : [memberA, memberB])
             let two = try made(other, byPassphrase ? [memberB] : [memberA, memberB])
             place.files.merge(other.files) { $1 }
@@ -124,7 +125,7 @@ import Testing
                 var notes = KeyFileNotes()
                 return try keys.agreed(in: place, unlocking, clock, crypto, &notes) { $0.pin == used }
             }
-            // The used keys count; otherwise the smaller ones.
+            // Keys that were used prevail; otherwise those with the smaller recipient.
             let used = round < 2 ? nil : round == 2 ? one.pin : two.pin
             let expected = try #require(used ?? [one.pin, two.pin].min { $0.recipient < $1.recipient })
             let first = try agreed(round == 0 ? one : two, round == 0 ? a : b, used: used)
@@ -144,17 +145,17 @@ import Testing
         let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
         let first = try created(place, [memberA, memberB])
         let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto)
-        // As a device that does not know of the second epoch.
+        // The former member writes as a device that does not know of the second epoch.
         let forged = try first.rotating("forged", in: place, clock, crypto)
         let further = try forged.rotating("forged", in: place, clock, crypto)
         let seen = try open(place, a, pin: second.pin)
         #expect(seen.pin == second.pin && seen.fork?.code == .keysForked && seen.members == [memberA])
         #expect(Set(seen.forked.map(\.recipient)) == [forged.pin.recipient, further.pin.recipient])
-        // New keys, as if there had been none.
+        // New keys, as if no keys existed.
         let anew = MemoryKeyDirectory()
         _ = try created(anew, [memberA, memberB])
         #expect(code { _ = try open(anew, a, pin: second.pin) } == .keysForked)
-        // A tag that is not right.
+        // A wrong tag.
         var ring = try KeyRing(store: store, epochs: second.epochs, members: [memberA], removed: [])
         ring.members.append(memberB)
         let lines = AgeTools.plain(try ring.encoded(crypto))
@@ -182,7 +183,7 @@ import Testing
             if bad == good { continue }
             do {
                 let ring = try KeyRing(Secret(bad), crypto)
-                // Only what no tag is over can differ: another spelling of the lines of tags.
+                // Only bytes that no tag covers can differ: another spelling of the lines of tags.
                 #expect(bad.split(separator: 0x0A).first == good.split(separator: 0x0A).first && ring.members == keys.members)
             } catch let fault as AgeFault { #expect(fault.kind != .wrongKey) }
         }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Packs as they lie at encrypted remotes.
+/// Packs as encrypted remotes store them.
 @Suite("Encryption: packs") struct PackCipherTests {
     let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     let clock = KeyClock(now: { 1_795_000_000 }, wait: { _ in })
@@ -38,7 +38,7 @@ import Testing
             var content: [UInt8] = []
             try file.forEachBlock { content += Array($0) }
             #expect(content == AgeTools.bytes(size))
-            // As the page says, by another reader: the tag is an HMAC of the digest in the trailer.
+            // Another reader, written after docs/encryption.md: the tag is an HMAC of the digest in the trailer.
             let opened = try #require(try AgeTools.open(bytes, keys.current.identity, in: folder.path)), trailer = opened.suffix(160)
             #expect(opened.dropLast(160).elementsEqual(made.bytes.dropLast(160)))
             let tag = try crypto.hmac(keys.current.macKey, Array(trailer.dropFirst(72).prefix(32)))
@@ -101,7 +101,7 @@ import Testing
         func fault(_ bytes: [UInt8]) -> PackFault.Kind? {
             do { _ = try cipher.open(named(bytes), bytes); return nil } catch { return (error as? PackFault)?.kind }
         }
-        // Plain, as if nothing were encrypted there; encrypted without a tag; with the tag of another epoch.
+        // Unencrypted, as if the place were not encrypted; encrypted without a tag; with the tag of another epoch.
         #expect(fault(made.bytes) == .damaged)
         #expect(fault(try AgeWriter.encrypt(made.bytes, for: .recipients([keys.current.recipient]), crypto)) == .damaged)
         let next = try keys.rotating("regular", in: place, clock, crypto)
@@ -110,9 +110,9 @@ import Testing
         let moved = try AgeWriter.encrypt(inside, for: .recipients([next.current.recipient]), crypto)
         do {
             _ = try PackCipher(next, crypto).open(named(moved), moved)
-            Issue.record("a tag of another epoch was taken")
+            Issue.record("a tag of another epoch was accepted")
         } catch let fault as PackFault { #expect(fault.kind == .damaged) }
-        // Older epochs are read; one that is to come is missing.
+        // Packs of older epochs are read. For a future epoch the key is missing.
         #expect(try PackCipher(next, crypto).open(named(old), old).epoch.number == 1)
         let new = try PackCipher(next, crypto).seal(made)
         do {

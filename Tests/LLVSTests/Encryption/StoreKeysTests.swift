@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Keys of encrypted remotes: made, opened, changed, and by whom they can be.
+/// Keys of encrypted remotes: who can create, open and change them.
 @Suite("Encryption: keys") struct StoreKeysTests {
     let crypto: Crypto, store = PackID(high: 0x0001_0203_0405_0607, low: 0x0809_0A0B_0C0D_0E0F)
     init() throws { crypto = try Crypto(for: "tests") }
@@ -47,7 +47,7 @@ import Testing
         }
         let derived = [keys.current.macKey, keys.current.nameKey, keys.current.identity.secret].map(AgeTools.plain)
         #expect(Set(derived).count == 3)
-        // Wrong, and nothing is made by it.
+        // A wrong passphrase, which creates nothing.
         let before = try place.keyFiles().sorted()
         #expect(code { _ = try open(place, passphrase: "one two four") } == .wrongKey)
         #expect(code { _ = try open(place, AgeIdentity(crypto)) } == .wrongKey)
@@ -55,7 +55,7 @@ import Testing
         #expect(try place.keyFiles().sorted() == before)
     }
 
-    /// The ring and the file of the passphrase, opened by `age` with what a person has: the way out without this library.
+    /// `age` opens the ring and the file of the passphrase with what a person has, so this library is not needed.
     @Test func theToolOpensTheKeys() throws {
         let place = MemoryKeyDirectory(), folder = TemporaryDirectory()
         let (keys, recovery) = try StoreKeys.create(
@@ -80,7 +80,7 @@ import Testing
         place.hasData = true
         #expect(code { _ = try created(place, [try device("a").1]) } == .storeNotEmpty)
         place.hasData = false
-        // Another device begins while this one waits.
+        // Another device creates keys while this one waits.
         let (other, member) = try device("other")
         let clock = clock { _ in _ = try created(place, [member]) }
         #expect(
@@ -134,12 +134,12 @@ import Testing
         place.files[name] = good
         let unlocking = StoreKeys.Unlocking(identities: [mine])
         #expect(code { _ = try StoreKeys.open(place, stores: [.zero], unlocking, crypto) } == .identifierMismatch)
-        // A file that cannot be read is a problem beside one that can.
+        // An unreadable file beside a readable one is a problem, not an error.
         place.files["ring-aaaaaai-" + PackID.zero.description] = [1, 2, 3]
         place.files["notes.txt"] = [1]
         let keys = try open(place, mine)
         #expect(keys.problems.map(\.error.code) == [.damaged])
-        // A passphrase whose file was changed, and one that was not.
+        // A passphrase whose file was altered.
         _ = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
         let pass = place.passphrases[0]
         place.files[pass]![150] ^= 1
@@ -152,9 +152,9 @@ import Testing
         return (.passphrase(id: KeyFileName.id(of: bytes)), bytes)
     }
 
-    /// Who lays eight files of other passphrases there, of smaller names, keeps a passphrase from opening, as who deletes its file does,
-    /// and costs no more than eight tries. A device that opened it before tries its file first. Files that are none of a passphrase count
-    /// as no try.
+    /// An attacker who puts eight files of other passphrases with smaller names prevents the passphrase from opening, as if its file had
+    /// been deleted, and costs no more than eight tries. A device that opened it before tries its file first. Files that are none of a
+    /// passphrase do not count as tries.
     @Test func eightFilesForPassphrasesAreTried() throws {
         let place = MemoryKeyDirectory(), (mine, _) = try device("mine")
         let name = try PassphraseFile.make(mine, store: store, Secret("one"), in: place, clock(), crypto)
@@ -194,7 +194,8 @@ import Testing
         #expect(try PassphraseFile.openAll(names, Secret("one"), in: place, crypto).count == 1)
     }
 
-    /// Of too many names those remain that counted before, those of passphrases, and a part of the others that goes on from call to call.
+    /// If there are too many names, three groups remain: those that counted before, those of passphrases, and a part of the others, which
+    /// moves on with each call.
     @Test func namesOfKeysAreBounded() throws {
         let place = MemoryPlace(), ring = KeyFileName.ring(epoch: 1, id: .zero), pass = KeyFileName.passphrase(id: PackID(high: 9, low: 9))
         let limit = RemoteKeyDirectory.namesLimit
@@ -212,13 +213,13 @@ import Testing
             #expect(names.contains(last))
             #expect(!names.contains(KeyFileName.ring(epoch: 9, id: PackID(high: next, low: 1)).description))
         }
-        // Those to be read again are among them, whatever else is there.
+        // Names that are to be read again are always among them.
         let again = KeyFileName.ring(epoch: 9, id: PackID(high: UInt64(limit), low: 1))
         notes.note(again, .open)
         #expect(try RemoteKeyDirectory(MemoryFiles(place), {}, notes).keyFiles().contains(again.description))
     }
 
-    /// A ring that is not listed for once, or listed under another epoch, counts as before when it is back.
+    /// A ring that a listing lacks once, or shows under another epoch, counts again when it is back.
     @Test func aRingThatComesBackCounts() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
         let first = try created(place, [member]), old = Set(place.rings)
@@ -232,7 +233,7 @@ import Testing
         #expect(whole.members.count == 2 && whole.isWhole)
         let bytes = place.files.removeValue(forKey: name)
         #expect(try open().members.count == 1)
-        // Listed, and not there yet: the same listing is read again.
+        // Listed, but not readable yet: the next call reads the same listing again.
         place.ghosts = [name]
         #expect(try !open().isWhole)
         place.ghosts = []
@@ -242,7 +243,7 @@ import Testing
         #expect(try open().members.count == 1)
         place.files[name] = bytes
         #expect(try open().members.count == 2, "cut once")
-        // A ring that is listed under another epoch at first.
+        // A ring that is first listed under another epoch.
         _ = try added.rotating("removed", removing: [other.recipient], in: place, clock(), crypto)
         let next = try #require(place.rings.compactMap(KeyFileName.init).first { $0.epoch == 2 }), second = place.files[next.description]
         let wrong = KeyFileName.ring(epoch: 9, id: next.id)
@@ -254,7 +255,8 @@ import Testing
         #expect(try open().current.number == 2 && ring.epoch == 1, "under another epoch once")
     }
 
-    /// A ring that was cut when it was read first is read again beside any number of unreadable files, also of files named after it.
+    /// A ring that was truncated when it was first read is read again beside any number of unreadable files, even if these are named after
+    /// it.
     @Test func aRingIsReadAgainBesideUnreadableFiles() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
         let first = try created(place, [member, other]), old = Set(place.rings), junk = 300
@@ -278,12 +280,12 @@ import Testing
         #expect(calls <= (junk + 1) / KeyFileNotes.again + 1)
     }
 
-    /// Rings of an outsider who knows the devices displace none that a member made.
+    /// Rings of an outsider who knows the devices displace no ring of a member.
     @Test func ringsOfAnOutsiderDisplaceNone() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine"), (_, other) = try device("other")
         let (_, third) = try device("third")
         let first = try created(place, [member, other, third])
-        // Two renew at once: each without what the other made.
+        // Two devices begin an epoch at once, each without the other's ring.
         let before = place.files
         let ours = try first.rotating("removed", removing: [other.recipient], in: place, clock(), crypto)
         var made = place.files
@@ -311,7 +313,7 @@ import Testing
             #expect(found.epochs.contains { $0.recipient == theirs.current.recipient }, "\(round)")
             #expect(found.pin == ours.pin && found.forked.contains { $0.recipient == theirs.current.recipient }, "\(round)")
         }
-        // And if those of the outsider are gone, what is left can be joined.
+        // When the outsider's rings are gone, the two epochs can be joined.
         for name in strange { place.files[name.description] = nil }
         let found = try open()
         #expect(found.forked.map(\.recipient) == [theirs.current.recipient])
@@ -338,7 +340,7 @@ import Testing
         #expect(place.passphrases.count == 1 && place.rings == rings)
         #expect(try open(place, passphrase: "new").pin == keys.pin)
         #expect(code { _ = try open(place, passphrase: "old") } == .wrongKey)
-        // One that leaked: a copy of its file opens nothing that is new.
+        // The passphrase leaked: a copy of its file opens nothing new.
         let leaked = place.files
         let next = try open(place, passphrase: "new").replacingPassphrase(by: Secret("newer"), in: place, clock(), crypto)
         #expect(next.current.number == 2 && place.passphrases.count == 1)

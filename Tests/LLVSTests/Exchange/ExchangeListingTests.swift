@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Exchanges notice new files although they only read folders that can have changed.
+/// Exchanges notice new files although they only read folders that may have changed.
 @Suite struct ExchangeListingTests {
     private func folder(_ path: String, _ durability: Durability = .normal) throws -> FolderTransport {
         var options = FolderTransport.Options()
@@ -39,13 +39,13 @@ import Testing
         try #require(llvs_shim_is_local(temporary.path) == 1)
         var listing = FolderListing()
         let shared = Folder(temporary.path), versions = shared.folder("versions"), changes = shared.folder("changes")
-        // Written a moment ago: another change could have the same time.
+        // The directory was written a moment ago, so another change could have the same time.
         #expect(try listing.read(versions, changes).mark == nil)
         listing.now = { System.now + 10_000_000_000 }
         let first = try listing.read(versions, changes)
         #expect(first.mark != nil && first.versions.count == 2)
         #expect(try listing.read(versions, changes).mark == first.mark)
-        // Each kind of change is seen, although the times are set back.
+        // Each kind of change is noticed even if the times are reset.
         var times = [timeval(tv_sec: 1_000_000_000, tv_usec: 0), timeval(tv_sec: 1_000_000_000, tv_usec: 0)]
         var mark = first.mark
         let steps: [(String, (String) throws -> Void)] = [
@@ -66,7 +66,7 @@ import Testing
             #expect(again.mark != nil && again.mark != mark, "\(what)")
             mark = again.mark
         }
-        // A clock that was set back makes times of the future, which nothing can be told from.
+        // If the clock was set back, the times lie in the future and prove nothing.
         listing.now = { 0 }
         try temporary.write("versions/D", "{}")
         #expect(try listing.read(versions, changes).mark == nil)
@@ -79,7 +79,7 @@ import Testing
         let temporary = TemporaryFolder(), transport = try folder(temporary.path, .full)
         try transport.send((0..<200).map { files("V\($0)") }, OperationControl())
         #expect(transport.syncCount == (llvs_shim_is_local(temporary.path) == 1 ? 3 : 402))
-        // Few are not worth waiting for what other programs write.
+        // A few files are not worth a sync of the whole file system, which waits for other programs' writes.
         try transport.send([files("X")], OperationControl())
         #expect(transport.syncCount == (llvs_shim_is_local(temporary.path) == 1 ? 3 : 402) + 4)
         let quick = try folder(temporary.path)
@@ -90,7 +90,7 @@ import Testing
 
     // MARK: The exchange
 
-    /// A folder whose listings carry a mark that moves when told to, and that counts what is asked of it.
+    /// A folder whose listings carry a mark that the test sets. It counts requests.
     private final class Marked: @unchecked Sendable {
         let folder: FolderTransport
         var mark: UInt64? = 1
@@ -137,7 +137,7 @@ import Testing
         let exchange = Exchange(store: store, transport: marked.transport()), theirs = Exchange(store: other, transport: marked.folder)
         let ids = try chain(other, 4)
         #expect(try theirs.send().versions == ids)
-        // With a problem, the listing is worked through each time, whatever its mark.
+        // With a problem, the whole listing is processed each time, whatever its mark.
         try temporary.write("shared/changes/\(ids[3])", "[")
         for _ in 0..<2 { #expect(try exchange.retrieve().problems.map(\.name) == [ids[3].description]) }
         #expect(marked.fetches == 2)
@@ -154,12 +154,12 @@ import Testing
         #expect(try exchange.retrieve().versions.isEmpty)
         marked.mark = 2
         #expect(try exchange.retrieve().versions == [more])
-        // A file that loses its bytes is mended although no name changed.
+        // A file that lost its bytes is repaired although no name changed.
         #expect(try exchange.send().versions.isEmpty)
         try temporary.write("shared/versions/\(ids[0])", "")
         #expect(try exchange.send().versions == [ids[0]])
         #expect(try exchange.send().versions.isEmpty)
-        // And one that the listing shows to be missing.
+        // So is a file that the listing lacks.
         try FolderFiles.remove("\(temporary.path)/shared/changes/\(ids[1])")
         #expect(try exchange.send().versions == [ids[1]])
         marked.mark = nil

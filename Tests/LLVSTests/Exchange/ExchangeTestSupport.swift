@@ -7,7 +7,7 @@ import Testing
 /// A new directory, which is removed with its contents when the object is released.
 final class TemporaryFolder: Sendable {
     let path: String
-    /// Whose folder it is.
+    /// The test that uses the folder.
     private let test = Test.current?.name ?? "?"
     init() {
         var template = Array("/tmp/llvs-test-XXXXXX".utf8CString)
@@ -48,7 +48,7 @@ final class TemporaryFolder: Sendable {
     func names(_ folder: String) throws -> [String] { try FolderFiles.names(in: "\(path)/\(folder)").sorted() }
 }
 
-/// The data of another implementation, and what it makes of it.
+/// The data of another implementation, with the states that it computed.
 struct InterchangeVectors {
     static let path: String = {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
@@ -57,7 +57,7 @@ struct InterchangeVectors {
     var heads: [String] = []
     var mostRecentHead = ""
     var versions: [String] = []
-    /// By version: "<base64 data>@<stored version id>" by value id.
+    /// By version, for each value id: "<base64 data>@<stored version id>".
     var states: [String: [ValueID: String]] = [:]
 
     init() throws {
@@ -109,7 +109,7 @@ struct InterchangeVectors {
         return state
     }
 
-    /// How the store differs from what is expected; empty when it does not.
+    /// The differences between the store and the expected states; empty if there are none.
     func differences(from store: Store) throws -> [String] {
         var differences: [String] = []
         if try Set(store.heads().map(\.id.description)) != Set(heads) { differences.append("heads") }
@@ -128,7 +128,7 @@ extension Store {
         options.storage = .memory
         return try Store(path: "", options: options)
     }
-    /// Version by version: equal records.
+    /// Whether both have equal records, version by version.
     func hasSameVersions(as other: Store) throws -> Bool {
         let ids = try allVersionIDs()
         guard try Set(ids) == Set(other.allVersionIDs()) else { return false }
@@ -143,7 +143,7 @@ func code(_ body: () throws -> Void) -> StoreError.Code? {
     do { try body(); return nil } catch let error as StoreError { return error.code } catch { return .internal }
 }
 
-/// By paths, for tests.
+/// Functions by paths, for tests.
 extension FolderFiles {
     static func names(in path: String) throws -> [String] { try names(in: Folder(path)) }
     static func read(_ path: String) throws -> [UInt8]? { try read(DirectoryEntry(path)) }

@@ -120,7 +120,7 @@ import Testing
                         for round in 0..<10 {
                             _ = try exchange.store.makeVersion(basedOn: root.id, changes: [insert("\(i)/\(thread)/\(round)", "x")])
                             _ = try exchange.send()
-                            // All that can be amiss is that a file is still on its way.
+                            // The only possible problem is that a file has not arrived yet.
                             for problem in try exchange.retrieve().problems {
                                 #expect([.missingVersion, .missingChanges].contains(problem.error.code), "\(problem.error)")
                             }
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: Bad input
 
-    /// Four versions in a row, and one beside; each case spoils the second.
+    /// Four versions in a row, and one beside them. Each case damages the second.
     private struct Spoiled {
         let temporary = TemporaryFolder(), source: Store, ids: [VersionID], beside: VersionID
         init() throws {
@@ -196,8 +196,8 @@ import Testing
         #expect(try source.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// The form in which we wrote version files before, which other implementations cannot read.
-    /// First with more files than the sample that a send begins with (the newest and as many others), then with a few, some of them large.
+    /// Version files in our former format, which other implementations cannot read, are rewritten. First there are more files than the
+    /// sample that a send checks at first (the newest and as many others), then a few, some of them large.
     @Test(arguments: [(2 * ExchangeLimits.verifiedCount + 50, 0), (30, 100_000)]) func filesOfTheOldFormAreWrittenAnew(
         count: Int, metadataSize: Int
     ) throws {
@@ -213,18 +213,18 @@ import Testing
         let files = try ids.map { try #require(temporary.read("shared/versions/\($0)")) }
         func makeOld() throws {
             for (id, file) in zip(ids, files) {
-                // The digest is the last member, and has no comma in it.
+                // The digest is the last member, and contains no comma.
                 let at = try #require(file.lastIndex(of: UInt8(ascii: ",")))
                 try #require(file[at...].starts(with: Array(",\"digest\":".utf8)))
                 try temporary.write("shared/versions/\(id)", file[..<at] + [UInt8(ascii: "}")] + file[at...].dropLast())
             }
         }
-        // One that has all of them looks at a part, meets one, and then at all, once.
+        // A device that has all versions checks a sample, finds an old file, and then checks all files once.
         try makeOld()
         #expect(try exchange.send().versions.count == count)
         for (id, file) in zip(ids, files) { #expect(temporary.read("shared/versions/\(id)") == file) }
         #expect(try exchange.send().versions.isEmpty)
-        // One that receives them remembers which they are, and takes their word for what they hold.
+        // A device that receives the files remembers which of them are old, and relies on their contents.
         try makeOld()
         let other = try Store.inMemory(), theirs = Exchange(store: other, transport: try folder(temporary))
         let retrieved = try theirs.retrieve()
@@ -235,7 +235,7 @@ import Testing
 
     @Test func missingPieces() throws {
         let spoiled = try Spoiled(), shared = spoiled.temporary.path + "/shared"
-        // A version whose predecessor's files are gone.
+        // A version whose predecessor's files are missing.
         for directory in ["versions", "changes"] { try FolderFiles.remove("\(shared)/\(directory)/\(spoiled.ids[2])") }
         // Changes without a version.
         try FolderFiles.remove("\(shared)/versions/\(spoiled.beside)")
@@ -264,7 +264,7 @@ import Testing
         for name in names { #expect(spoiled.temporary.read("shared/versions/\(name)") != nil) }
     }
 
-    /// Copies that syncing programs make under what could be a version's name; under other names the version is another.
+    /// Syncing programs make copies under names that could be versions. The files do not fit these names.
     @Test func copiesUnderVersionsNamesAreLeftAlone() throws {
         let spoiled = try Spoiled(), id = spoiled.ids[1]
         let version = try #require(spoiled.temporary.read("shared/versions/\(id)"))
@@ -297,7 +297,7 @@ import Testing
     @Test func aDifferingVersionIsReportedWhenFilesAreVerified() throws {
         let spoiled = try Spoiled(), id = spoiled.ids[3]
         try spoiled.temporary.write("shared/changes/\(id)", "[]")
-        // By a device that writes no digests.
+        // From a device that writes no digests.
         let version = try #require(try spoiled.source.version(id))
         try spoiled.temporary.write("shared/versions/\(id)", String(decoding: InterchangeEncoder.version(version), as: UTF8.self))
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
@@ -305,11 +305,11 @@ import Testing
         let result = try exchange.retrieve(verifyKnown: true)
         #expect(result.problems.map(\.error.code) == [.contentMismatch] && result.problems.first?.name == id.description)
         #expect(try !spoiled.source.changes(madeIn: id).isEmpty)
-        // Its id says which of the two is genuine.
+        // The id of the version shows which of the two is genuine.
         #expect(try exchange.send().versions == [id] && exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// An empty directory is replaced; one with contents belongs to another program.
+    /// An empty directory is replaced. One with contents belongs to another program.
     @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(
         _ folder: String, isEmpty: Bool
     ) throws {
@@ -319,7 +319,7 @@ import Testing
         if !isEmpty { try spoiled.temporary.write("shared/\(folder)/\(id)/letter", "Dear all") }
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try exchange.retrieve(verifyKnown: true).problems.map(\.error.code) == [.foreignFile])
-        // Another version that is sent again is not held up.
+        // It does not prevent another version from being sent again.
         try spoiled.temporary.write("shared/versions/\(spoiled.ids[1])", "")
         let sent = try exchange.send()
         if isEmpty {
@@ -350,7 +350,7 @@ import Testing
         let name = "\(VersionID.random())", a = try Store.inMemory(), b = try Store.inMemory()
         let metadata = try Metadata([(Array("big".utf8), [UInt8](repeating: 0xAB, count: 300_000)), (Array("é".utf8), [])])
         _ = try a.makeVersion(basedOn: nil, changes: [], metadata: metadata)
-        _ = try Exchange(store: a, transport: MemoryTransport(name: name)).send() // the area goes with its last transport
+        _ = try Exchange(store: a, transport: MemoryTransport(name: name)).send() // the area is released with its last transport
         let transport = MemoryTransport(name: name)
         _ = try Exchange(store: a, transport: transport).send()
         #expect(try Exchange(store: b, transport: transport).retrieve().problems.isEmpty)
@@ -417,7 +417,7 @@ final class Counter: @unchecked Sendable {
     var value: Int { lock.withLock { count } }
 }
 
-/// Whether a text holds another, by bytes.
+/// Whether a text contains another one, compared by bytes.
 func contains(_ text: String, _ part: String) -> Bool {
     let text = Array(text.utf8), part = Array(part.utf8)
     return text.count >= part.count && (0...(text.count - part.count)).contains { text[$0...].starts(with: part) }

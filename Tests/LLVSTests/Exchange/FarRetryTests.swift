@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Single files at a place over a network: what cannot be taken is tried again in turn, and what is new does not wait for it.
+/// Single files at a place over a network. Files that cannot be used are retried in turn, and new files do not wait for them.
 @Suite("Single files: retries") struct FarRetryTests {
     private let place = MemoryPlace()
     private func exchange() throws -> (exchange: Exchange, files: MemoryFiles) {
@@ -36,7 +36,7 @@ import Testing
             tried.formUnion(read)
         }
         #expect(tried.count == count + 5)
-        // All of them are taken at once when what they wait for has come.
+        // When the missing version arrives, all versions that waited for it are received at once.
         put("nowhere", on: nil)
         let found = try exchange.retrieve()
         #expect(found.versions.count == count + 1 && found.problems.isEmpty)
@@ -58,7 +58,7 @@ import Testing
         #expect(try exchange.store.heads().count == count + 3)
     }
 
-    /// Each call is cancelled after some requests, as by a phone that lets a program run for some seconds.
+    /// Each call is cancelled after some requests, as on a phone that lets a program run for some seconds.
     @Test(arguments: [200, 400]) func littleTime(count: Int) throws {
         let (exchange, files) = try exchange()
         for n in 0..<count { put("v\(n)", on: n % 3 == 0 ? nil : "v\(n - 1)") }
@@ -70,7 +70,7 @@ import Testing
             calls += 1
         }
         #expect(try exchange.store.statistics().versions == count)
-        // Two files for each version, a listing or two for each call, and what was on its way at its end.
+        // Two files for each version, a listing or two for each call, and the requests that were interrupted.
         #expect(files.asked.count <= 2 * count + 40 * calls, "\(files.asked.count) requests, \(calls) calls")
     }
 }

@@ -13,7 +13,7 @@ import Testing
 
 /// Counts the steps that other devices can cause: twice the input causes about twice as many steps, never four times.
 @Suite struct HostileCostTests {
-    /// The steps of a size, and of twice that.
+    /// Measures the steps for a size and for twice that size.
     static func isLinear(_ size: Int, _ steps: (Int) throws -> Int) throws {
         let once = try steps(size), twice = try steps(2 * size)
         #expect(twice <= 3 * once + 1_000, "\(size): \(once) steps, \(2 * size): \(twice) steps")
@@ -29,7 +29,7 @@ import Testing
             changes: changes)
     }
 
-    /// Two lines that are merged across each other at each step, and on top of them a version that preserves much of what is below.
+    /// Two lines that are merged with each other at each step, and a version on top that preserves many values of the root.
     @Test func preservesAgainstALadderOfMerges() throws {
         try Self.isLinear(500) { size in
             let store = try memoryStore()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// Each merge of a ladder preserves what the root stored.
+    /// Each merge of a ladder preserves a value that the root stored.
     @Test func aPreserveInEachMergeOfALadder() throws {
         try Self.isLinear(400) { size in
             let store = try memoryStore()
@@ -132,12 +132,12 @@ import Testing
             let steps = Work.versions.counting {
                 #expect(throws: StoreError.self, "\(name)") { try call(OperationControl(progress: { _ in looks.count() < 3 })) }
             }
-            #expect(steps <= 30_000 && looks.number == 3, "\(name) walked over \(steps) versions, and looked \(looks.number) times")
+            #expect(steps <= 30_000 && looks.number == 3, "\(name) visited \(steps) versions, and polled \(looks.number) times")
         }
         #expect(try store.heads().count == 3)
     }
 
-    /// Heads whose last changes tell nothing of how they differ: each is compared with some others, not with all.
+    /// Heads whose last changes do not distinguish them: each is compared with some others, not with all.
     @Test func headsThatLookAlike() throws {
         try Self.isLinear(150) { size in
             let store = try memoryStore()
@@ -154,7 +154,8 @@ import Testing
         }
     }
 
-    /// Heads that hold a copy of all that is here, and differ somewhere: a save compares so much of them, and leaves the rest to a merge.
+    /// Heads that are copies of the whole state with some difference. A save compares a limited number of ids, and leaves the rest to a
+    /// merge.
     @Test func headsThatNearlyHaveTheStateOfASave() throws {
         let store = try memoryStore()
         let coordinator = try StoreCoordinator(store: store)
@@ -185,7 +186,7 @@ import Testing
         }
     }
 
-    /// Listing a folder, and putting what is to be sent in order.
+    /// Listing a folder and sorting versions to be sent.
     @Test func longListsLookAtTheirControl() throws {
         let temporary = TemporaryFolder()
         let transport = try FolderTransport(path: temporary.path)
@@ -208,7 +209,7 @@ import Testing
         #expect(sorts >= 5 && zip(sorted, sorted.dropFirst()).allSatisfy { !OrderKey.isBefore($1, $0) } && sorted.count == keys.count)
     }
 
-    /// Changes whose versions never come, and what senders left that were interrupted, a look after 1,024 of them at most.
+    /// Changes without versions, and files that interrupted senders left, are scanned with a poll after at most 1,024 of them.
     @Test func manyNamesAreLookedThroughWithAControl() throws {
         let temporary = TemporaryFolder(), count = 2_100
         for folder in ["versions", "changes", "tmp"] { try FolderFiles.makeDirectory(temporary.path + "/" + folder) }
@@ -224,7 +225,7 @@ import Testing
             try call(OperationControl(progress: { _ in looks.count() > 0 }))
             return looks.number
         }
-        // Listed, compared with the versions, and reported.
+        // They are listed, compared with the versions, and reported.
         var problems = 0
         let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
         #expect(problems == count)
@@ -236,13 +237,13 @@ import Testing
         let first = try looks { _ = try exchange.send($0) }
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
-        // The next time there is one version more, which costs a look.
-        #expect(first + 1 >= second + count / 1_024, "\(first) looks, and \(second) the next time")
+        // The next time there is one more version, which costs a poll.
+        #expect(first + 1 >= second + count / 1_024, "\(first) polls, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
         #expect(left.count == count && sent.count == 2)
     }
 
-    /// Many versions side by side, merged one after the other in two orders: they are the best common ancestors of the two results.
+    /// Many versions side by side are merged one after the other, in two orders. They are the best common ancestors of the two results.
     @Test func manyCommonBases() throws {
         try Self.isLinear(150) { size in
             let store = try memoryStore()
@@ -285,7 +286,7 @@ import Testing
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
             var walked = 0
-            // Nor are the merges made so far gone back over for the values of each head.
+            // Nor are the merges made so far walked for the values of each head.
             let gone = try Work.unindexed.counting {
                 walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
             }
@@ -293,12 +294,12 @@ import Testing
         }
     }
 
-    /// How heads stand that are merges of a version of one line and of one of another line.
+    /// The arrangement of heads that each merge a version of one line with a version of another one.
     enum TwoLines: CaseIterable { case besideOneVersion, inNoOrder, alongTwoLines, twoLinesInNoOrder, lastChangeTellsNothing }
 
-    /// Heads, each with two common ancestors with all that was merged before: they are not compared back to where they meet.
+    /// Each head has two common ancestors with everything merged before. No comparison goes back to where these meet.
     @Test(arguments: TwoLines.allCases) func manyHeadsOnTwoLines(_ kind: TwoLines) throws {
-        // Maps are made now and then, which costs no more than the way to their anchors, however long the lines are.
+        // Now and then a map is made. Its cost is limited by the way to its anchor, however long the lines are.
         let size = 200, most = 120 * size
         let store = try memoryStore(), x = try ValueID("x"), y = try ValueID("y"), z = try ValueID("z")
         let order = kind == .inNoOrder || kind == .twoLinesInNoOrder ? (0...size).map { $0 * 37 % size } : Array(0...size)
@@ -330,7 +331,7 @@ import Testing
         #expect(walked + gone <= most, "\(walked + gone) steps")
     }
 
-    /// Heads that all count, merged by rules: how recent the sum is is not gone back for over all merges that made it.
+    /// Heads that all change a counter, merged by rules. To find the recency of the sum, the earlier merges are not walked again.
     @Test func manyHeadsThatCount() throws {
         try Self.isLinear(100) { size in
             let store = try memoryStore(), counter = try ValueID("a")
@@ -349,13 +350,13 @@ import Testing
         }
     }
 
-    /// Heads of equal states in groups of nine, on a long line: what is behind them is not walked over for each group.
+    /// Heads of equal states in groups of nine, on a long line. The line is not walked for each group.
     @Test(arguments: [false, true]) func manyGroupsOfEqualHeads(areMerges: Bool) throws {
         try Self.isLinear(30) { size in
             let store = try memoryStore(), x = try ValueID("x")
             var all = [try Self.received("line0", [], [.insert(x, data: [0])], at: 0), try Self.received("side", ["line0"], [], at: 0)]
             for i in 1...20 * size {
-                // A line of merges looks as long to who looks for what is no merge.
+                // For a search for the next version that is no merge, a line of merges is as long.
                 let behind = areMerges && i > 1 ? ["line\(i - 1)", i % 2 == 0 ? "side" : "line1"] : ["line\(i - 1)"]
                 all.append(try Self.received("line\(i)", behind, [], at: Double(i)))
             }
@@ -369,10 +370,10 @@ import Testing
         }
     }
 
-    /// How heads that a line of this side has no ancestor in common with stand on roots of their own.
+    /// How heads without a common ancestor with the local line are arranged on their own roots.
     enum ForeignHeads: CaseIterable { case onOneRoot, onTwoRoots, onRootsOfTheirOwn, twoOnEach, onRootsInTurn, fromThePast }
 
-    /// Heads beside a line that they have no ancestor in common with: none of them is compared with all that was merged before.
+    /// Heads beside a line with which they have no common ancestor. None of them is compared with everything that was merged before.
     @Test(arguments: ForeignHeads.allCases) func manyHeadsOnForeignRoots(_ kind: ForeignHeads) throws {
         try Self.isLinear(150) { size in
             let store = try memoryStore()
@@ -400,7 +401,7 @@ import Testing
         }
     }
 
-    /// Versions whose large values are not here are not asked about again as long as nothing came.
+    /// Versions whose large values are missing do not cause further checks for these values until something arrives.
     @Test func versionsThatWaitForBlobs() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/store", count = 40
         var options = Store.Options()
@@ -417,7 +418,7 @@ import Testing
         try #require(blobs.count == count)
         try System.rename(path + "/blobs/" + blobs[0], directory.path + "/kept")
         for name in blobs.dropFirst() { try System.unlink(path + "/blobs/" + name) }
-        // The times of the directory tell nothing for two seconds.
+        // The times of a directory prove nothing for two seconds.
         var file = FileStorage.Options()
         file.durability = .normal
         file.system.now = { System.now + 10_000_000_000 }
@@ -437,7 +438,7 @@ import Testing
         try Self.isLinear(300) { size in
             let storage = HookedStorage(), store = try Store(storage: storage, options: Store.Options())
             let id = try ValueID("x"), version = try VersionID("v")
-            // Damages of values, whose files a storage may report as well, and of other files.
+            // Damages of values, whose files a storage may report as well, and damages of other files.
             for i in 0..<size {
                 storage.foundWhenVerifying.append(
                     StorageDamage(file: "blob \(i)", offset: 0, message: "one", version: version, value: id, lost: .nothing))
@@ -455,7 +456,7 @@ import Testing
         }
     }
 
-    /// Versions that wait for others are not gone over for each id that is not known.
+    /// Pending versions are not visited for each unknown id.
     @Test func versionsThatWaitForOthers() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/store"
         var options = Store.Options()
@@ -491,7 +492,7 @@ import Testing
         return header
     }
 
-    /// Neither metadata nor long names of branches are in memory for each version.
+    /// Pending versions keep neither metadata nor long names of branches in memory.
     @Test func whatVersionsCarryIsNotHeldForEach() throws {
         let record = PendingVersions.Record(
             place: RecordPlace(segment: 0, offset: 0, length: 1), header: try Self.header("one", on: "other"))
@@ -506,9 +507,9 @@ import Testing
         metadata.branch = longest + "b"
         do {
             _ = try store.makeVersion(basedOn: nil, changes: [], metadata: metadata)
-            Issue.record("a name that is too long was taken")
+            Issue.record("a name that is too long was accepted")
         } catch let error as StoreError { #expect(error.code == .invalidMetadata && error.message.contains("1024")) }
-        // One that comes from elsewhere is taken, and known by its name.
+        // A received version with a longer name is accepted and found by its name.
         let version = Version(id: try VersionID("elsewhere"), predecessors: [made.id], timestamp: 1, valueDataSize: 0, metadata: metadata)
         _ = try store.add([.init(version: version, changes: [])])
         #expect(try store.heads(onBranch: longest + "b").map(\.branch) == [longest + "b"])
@@ -519,7 +520,7 @@ import Testing
                 && HistoryIndex.decode(index) { _ in [0, 1, 2, 3] }?.history.headsInNoOrder(onBranch: longest + "b").count == 1)
     }
 
-    /// Few names of a folder full of foreign names and invalid versions are held.
+    /// Of a folder full of foreign names and invalid versions, few names are kept in memory.
     @Test func namesThatAreNoneOfOurs() throws {
         let store = try memoryStore(), count = 3 * ExchangeLimits.foreignCount
         let name = "costs \(UInt64.random(in: 0 ... .max))", transport = MemoryTransport(name: name)
@@ -538,7 +539,8 @@ import Testing
         #expect(problems.count == ExchangeLimits.problemCount + 1 && problems.contains { $0.error.message.hasPrefix("50 further") })
     }
 
-    /// If many files are broken and no name has appeared or disappeared, a retrieve checks some again, in turn; otherwise all.
+    /// If many files are broken and the mark of the listing is unchanged, a retrieve checks some of them again, in turn; otherwise it
+    /// checks all.
     @Test func brokenFilesAreLookedAtInTurn() throws {
         let count = ExchangeLimits.brokenCount + 7
         let transport = CountedFetches(try (0..<count).map { try VersionID("empty\($0)") })
@@ -546,7 +548,7 @@ import Testing
         func fetched() throws -> Set<String> {
             transport.names = []
             let problems = try exchange.retrieve().problems
-            // Nothing is skipped silently.
+            // The number of the others is reported.
             #expect(problems.count == ExchangeLimits.problemCount + 1)
             #expect(problems.contains { $0.error.message.hasPrefix("\(count - ExchangeLimits.problemCount) further") })
             #expect(Set(transport.names).count == transport.names.count)
@@ -571,7 +573,7 @@ import Testing
     }
 }
 
-/// Empty version files, and which of them were asked for. Used by one thread.
+/// Empty version files. Records which of them were requested. Used by one thread.
 private final class CountedFetches: ExchangeTransport, @unchecked Sendable {
     let ids: [VersionID]
     var mark: UInt64?, names: [String] = []

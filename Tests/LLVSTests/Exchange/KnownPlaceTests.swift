@@ -4,7 +4,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// Tests the memory of a place with single files: docs/exchanges.md, "Which store a place belongs to".
+/// What an exchange remembers of a place with single files: docs/exchanges.md, "Which store a place belongs to".
 @Suite("Exchange: known places") struct KnownPlaceTests {
     private func id(_ n: Int) -> VersionID { VersionID(high: 1, low: UInt64(n)) }
     private func match(_ identity: PlaceIdentity, _ listed: [Int]) -> PlaceIdentity.Match { identity.match(listed.map(id)) {} }
@@ -22,7 +22,7 @@ import Testing
         #expect(match(place, [30, 99]) == .mayBe && match(place, [99, 31]) == .same && match(place, [99]) == .none)
     }
 
-    /// Few writes, also over a long life; of a place that is set back, some are there at any time.
+    /// There are few writes even over a long life. If a place is reset, some of the remembered versions are at the place at any time.
     @Test func someOfEachAgeAreKept() {
         var place = PlaceIdentity(), writes = 0
         for n in 1...100_000 where place.isDue(n) {
@@ -34,7 +34,7 @@ import Testing
         #expect(match(place, Array(1...10)) == .same && match(place, Array(1...99_000)) == .same)
     }
 
-    /// A listing may be behind: a few files are read by their names, and only of versions that no stranger has.
+    /// A listing may be outdated. Then a few files are read by their names, but only those of versions that no other store has.
     @Test func whatCanBeReadIsThere() throws {
         var place = PlaceIdentity(), asked: [String] = []
         func canBeRead(_ there: [Int]) throws -> Bool {
@@ -58,7 +58,7 @@ import Testing
         place.add([id(9), id(8), id(1)], count: 9)
         #expect(place.later == [id(8), id(9)])
         #expect(PlaceIdentity(encoded: place.encoded) == place)
-        // Data of an earlier version, and damaged data, counts as none.
+        // Data of a former format, and damaged data, is ignored.
         #expect(PlaceIdentity(encoded: [1]) == nil && PlaceIdentity(encoded: []) == nil)
         for n in 0..<place.encoded.count { #expect(PlaceIdentity(encoded: Array(place.encoded.prefix(n))) == nil) }
         for n in place.encoded.indices {

@@ -3,9 +3,10 @@ import Testing
 
 @testable import LLVSExchange
 
-/// In which order the files of a version get their names in a folder.
+/// The order in which the files of a version are renamed to their names in a folder.
 @Suite struct SendingOrderTests {
-    /// A folder in the place of the changes keeps them from their name: others would wait for the changes of a version file that is there.
+    /// A directory with the name of the changes prevents their renaming. If the version file existed by then, others would wait for the
+    /// changes.
     @Test func aVersionGetsItsNameBehindItsChanges() throws {
         let temporary = TemporaryFolder()
         for place in ["changes", "changes/A"] { try FolderFiles.makeDirectory(temporary.path + "/" + place) }

@@ -3,12 +3,12 @@ import LLVSTestSupport
 import Testing
 
 
-/// All transports do what every transport must, and the suite finds those that do not.
+/// All transports pass the conformance suite, and the suite finds faulty ones.
 @Suite struct TransportConformanceTests {
     private static func memory(_ plan: FaultPlan? = nil) -> TransportConformance.Subject {
         let name = VersionID.random().description, keeper = MemoryTransport(name: name)
         return TransportConformance.Subject(tells: true) {
-            // Kept for as long as the place is.
+            // The area exists as long as the place does.
             _ = keeper
             let transport = MemoryTransport(name: name)
             return plan.map { FaultyTransport(transport, plan: $0) } ?? transport
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// A plan without rules changes nothing, and counts.
+    /// A plan without rules changes nothing, but counts.
     @Test func wrapped() throws {
         let plan = FaultPlan()
         try TransportConformance.run { TransportConformanceTests.memory(plan) }
@@ -41,11 +41,11 @@ import Testing
         (.cut, .list, "many files are listed and fetched"),
         (.absent, .fetchVersions, "files come back byte for byte"),
         (.corrupt, .fetchVersions, "files come back byte for byte"),
-        (.cut, .fetchChanges, "large files are carried whole"),
+        (.cut, .fetchChanges, "large files are complete"),
         (.absent, .send, "files that are sent again are replaced"),
         (.corrupt, .send, "files come back byte for byte"),
         (.cut, .send, "another transport on the place sees what was sent"),
-        (.fail, .send, "whoever lists a version can fetch both its files"),
+        (.fail, .send, "both files of a listed version can be fetched"),
         (.loseAcknowledgement, .send, "two stores exchange through it"),
         (.absent, .snapshotWrite, "snapshot files are kept, replaced and deleted"),
         (.absent, .snapshotDelete, "snapshot files are kept, replaced and deleted"),
@@ -59,7 +59,7 @@ import Testing
         #expect(results.count == 1 && results.allSatisfy { $0.outcome == .failed && !$0.message.isEmpty }, "\(results)")
     }
 
-    /// Fetching may answer a part.
+    /// Fetching may return only a part of the files.
     @Test func allowsWhatIsAllowed() throws {
         let plan = FaultPlan()
         plan.add(Fault(.partial, on: [.fetchVersions, .fetchChanges]))

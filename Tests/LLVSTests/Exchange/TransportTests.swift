@@ -81,7 +81,7 @@ import Testing
                 try transport.unusable(among: ["A", "PIPE", "DIRECTORY", "LINK", "SECRET", "B"], OperationControl()) == [
                     "PIPE", "DIRECTORY", "LINK", "SECRET", "B",
                 ])
-            // Another type of thing of that name does not keep the rest from coming over, nor from being mended.
+            // Something else under that name does not prevent the other files from being sent, and is replaced.
             try transport.send([files("PIPE")], OperationControl())
             #expect(try transport.unusable(among: ["A", "PIPE"], OperationControl()) == [])
         }
@@ -98,7 +98,7 @@ import Testing
         #expect(try transport.unusable(among: ["A"], OperationControl()) == [])
     }
 
-    /// A file that is cut short often ends in a bracket all the same.
+    /// A truncated file often ends in a bracket nevertheless.
     @Test func filesThatAreCutShortAnywhereAreWrittenAnew() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path), store = try Store.inMemory()
         var metadata = Metadata()
@@ -129,7 +129,7 @@ import Testing
         _ = try exchange.send()
         guard let whole = temporary.read(file) else { throw StoreError(.notFound, file) }
         #expect(try exchange.send().versions.isEmpty)
-        // Whole, but of another size than what the computed id names: it may be anything.
+        // Whole, but of another size than the computed id implies: it may be anything.
         try temporary.write(file, whole + bytes("\n \n"))
         #expect(try exchange.send().versions == [version.id])
         for size in [WholeFile.readSize + 1, whole.count - 3, whole.count - 2, whole.count - 1] {
@@ -162,7 +162,7 @@ import Testing
         #expect(try temporary.names("tmp") == ["new"])
     }
 
-    /// By the clock of the server that holds the folder: it may be days behind ours.
+    /// By the clock of the server that holds the folder, which may be days behind ours.
     @Test func whatAnotherWritesThereNowStays() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         mkdir(temporary.path + "/tmp", 0o700)
@@ -206,7 +206,7 @@ import Testing
             #expect(code { _ = try Snapshots.write(store, to: shared) } == .notADirectory, "\(link)")
             #expect(try isUntouched(), "\(link)")
         }
-        // The path of the exchange folder itself may contain a link, since the caller gave it.
+        // The path of the exchange folder itself may contain a link, since the caller chose it.
         symlink(place + "/there", place + "/here")
         mkdir(place + "/there", 0o700)
         try folder(place + "/here").send([files("A")], OperationControl())
@@ -243,7 +243,7 @@ import Testing
             exchange.close()
         }
         #expect(closed.value == 1)
-        // Answers of the wrong length are the transport's failure, not a trap.
+        // An answer of the wrong length is an error of the transport and does not trap.
         for count in [0, 2] {
             callbacks.fetchVersions = { _, _ in [FetchedFile](repeating: .missing, count: count) }
             let transport = CallbackTransport(callbacks)
@@ -255,7 +255,7 @@ import Testing
 
     private func waits(_ counter: Counter, for count: Int) -> Bool { Parallel.becomes { counter.value >= count } }
 
-    /// Counts the calls of an observation, and knows whether a version was there in one of them.
+    /// Counts the calls of an observation, and whether a version was present in one of them.
     private final class Noticing: @unchecked Sendable {
         let calls = Counter(), seen = Guarded<Set<String>>([])
         private var observation: (any ExchangeObservation)?
@@ -283,11 +283,11 @@ import Testing
             #expect(noticing.notices("V49"), "\(ours.description)")
             try theirs.send([files("W")], OperationControl())
             #expect(noticing.notices("W"))
-            #expect(noticing.calls.value < 51, "51 versions took \(noticing.calls.value) calls")
+            #expect(noticing.calls.value < 51, "\(noticing.calls.value) calls for 51 versions")
             noticing.cancel()
             noticing.cancel()
             let after = noticing.calls.value
-            // A second observer that continues notices the change that this one must not.
+            // A second observer continues and notices the change, which this one must not.
             let witness = try Noticing(other)
             for name in ["X", "Y"] {
                 try theirs.send([files(name)], OperationControl())

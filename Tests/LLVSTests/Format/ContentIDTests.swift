@@ -6,7 +6,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Ids that follow from what versions hold: docs/format.md, "Ids of versions".
+/// Ids that are computed from the contents of versions: docs/format.md, "Ids of versions".
 @Suite struct ContentIDTests {
     private func text(_ store: Store, _ base: VersionID?, _ key: String, _ value: String, timestamp: Double? = nil) throws -> Version {
         try store.makeVersion(basedOn: base, changes: [.update(ValueID(key), data: Array(value.utf8))], timestamp: timestamp)
@@ -54,7 +54,7 @@ import Testing
         let report = try store.verify()
         let count = UInt64(try store.history().count)
         #expect(report.isWhole && report.vouched == count && report.unvouched == 0, "\(report)")
-        // An id of the caller's vouches for nothing that is behind it.
+        // An id that the caller chose does not vouch for the ancestors.
         let named = try store.makeVersion(basedOn: streamed.id, changes: [], id: VersionID("named"))
         let after = try store.verify()
         #expect(after.vouched == 0 && after.unvouched == report.vouched + 1)
@@ -104,7 +104,7 @@ import Testing
             root = try text(one, nil, "a", "1", timestamp: 50)
         let two = try open("file", temporary.path + "/store")
         let made = try text(one, root.id, "a", "2", timestamp: 60), again = try text(one, root.id, "a", "2", timestamp: 60)
-        // Another process, which has not looked since.
+        // Another process that has not reloaded since.
         let theirs = try text(two, root.id, "a", "2", timestamp: 60)
         #expect(made == again && made == theirs)
         try one.reloadHistory()
@@ -154,7 +154,7 @@ import Testing
             let error = #expect(throws: StoreError.self) { try store.makeVersion(basedOn: root.id, changes: [], id: VersionID(id)) }
             #expect(error?.code == .invalidVersionID, "\(id)")
         }
-        // The one that is computed is no harm.
+        // The id that is computed from the contents is accepted.
         let own = try text(try open("memory", ""), nil, "b", "1", timestamp: 20)
         let made = try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("b"), data: [49])], id: own.id, timestamp: 20)
         #expect(made == own)
@@ -191,13 +191,13 @@ import Testing
                 let target = try open("memory", "")
                 #expect(codes(try target.add(Array(honest.prefix(i)))).allSatisfy { $0 == nil })
                 #expect(codes(try target.add([forged])) == [.contentMismatch], "\(forged)")
-                // Neither stands in the way of the genuine one, be it in one batch.
+                // The forged versions do not prevent the genuine one from being added, not even in the same batch.
                 #expect(codes(try target.add([forged, one, forged])) == [.contentMismatch, nil, .contentMismatch])
                 let count = try target.history().count, report = try target.verify()
                 #expect(count == i + 1 && report.isWhole)
             }
         }
-        // Descendants of a forged version only wait for the genuine one.
+        // Descendants of a forged version wait until the genuine one arrives.
         let target = try open("memory", "")
         #expect(codes(try target.add([try forgeries(honest[0])[0], honest[1]])) == [.contentMismatch, .missingPredecessor])
         #expect(codes(try target.add(honest)).allSatisfy { $0 == nil })
@@ -225,7 +225,7 @@ import Testing
             change(&forged)
             let target = try open("memory", "")
             #expect(codes(try target.add([forged])) == [.contentMismatch])
-            // Its contents are public.
+            // The contents of the empty root are public.
             #expect(codes(try target.add([forged, try received(made, source)])) == [.contentMismatch, nil])
             let heads = try target.headIDs(), report = try target.verify()
             #expect(heads == [made.id] && report.isWhole)
@@ -249,7 +249,7 @@ import Testing
         #expect(codes(try target.add(before + [old])) == [nil, nil, nil, nil])
         let report = try target.verify()
         #expect(report.isWhole && report.vouched == 4)
-        // Its timestamp is not in the id, but follows from its predecessors.
+        // The id does not cover the timestamp, which follows from the predecessors.
         var other = old
         other.version.timestamp += 1
         for batches in [[before + [other]], [before, [other]]] {
@@ -278,7 +278,7 @@ import Testing
         let report = try store.verify()
         #expect(report.damages.map(\.version) == [root.id] && report.damages.map(\.lost) == [.version])
         #expect(report.vouched == 1 && report.unvouched == 1)
-        // Beside the genuine record it is skipped, whichever digest is smaller.
+        // Beside the genuine record the forged one is skipped, whichever digest is smaller.
         try append(root, source.changes(madeIn: root.id))
         let again = try open("file", path)
         #expect(try again.value(ValueID("a"), at: root.id)?.data == [49])

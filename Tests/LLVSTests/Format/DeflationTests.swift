@@ -6,7 +6,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSUpkeep
 
-/// Tests which values are deflated, and which look incompressible.
+/// Which values are compressed, and which look incompressible.
 @Suite struct DeflationTests {
     private static let sizes = [257, 300, 1_000, 3_072, 3_073, 4_096, 24_600, 65_535, 65_536, 70_000, 1 << 20]
 
@@ -43,18 +43,18 @@ import Testing
             #expect(looksSo(random(size, mask: 0x7F7F_7F7F_7F7F_7F7F)), "seven bits of eight, \(size)")
             #expect(looksSo(random(size, mask: 0xFFFF_FFFF_0000_00FF)), "many zeros, \(size)")
             #expect(looksSo(Array(Base64.encode(random(size)).prefix(size))), "base64 of \(size)")
-            // All bytes come equally often, and everything is repeated.
+            // All bytes are equally frequent, but everything is repeated.
             #expect(looksSo(repeated(random(180), size)), "a block again and again, \(size)")
             #expect(looksSo([UInt8](repeating: 0, count: size)))
         }
-        // Half of it.
+        // Half of it is compressible.
         for size in Self.sizes where size > 1_000 {
             #expect(looksSo(random(size / 2) + repeated(words, size / 2)))
             #expect(looksSo(repeated(words, size / 2) + random(size / 2)))
         }
     }
 
-    /// The record of one value, and how many of its bytes are the value's.
+    /// Encodes a record of one value. Returns the bytes that the value takes in it.
     private func stored(_ data: [UInt8], _ sizes: RecordEncoder.Sizes = .init()) throws -> Int {
         try [.insert(ValueID("v"), data: data)].withBorrowed { borrowed in
             let encoder = RecordEncoder(sizes)
@@ -67,23 +67,23 @@ import Testing
         var kept = RecordEncoder.Sizes(), again = RecordEncoder.Sizes()
         kept.deflated = 1 << 30
         again.deflated = 0
-        // Deflate would find the repeats, which lie further apart than what is looked at reaches.
+        // Deflate would find the repeats. They are further apart than the sample reaches.
         let apart = repeated(random(20_000), 80_000)
         for sizes in [kept, again] {
             #expect(try stored(random(80_000), sizes) == 80_000)
-            #expect(try stored(apart, sizes) == 80_000, "it was tried, though it does not look so")
+            #expect(try stored(apart, sizes) == 80_000, "repeats beyond the sample are not found")
             #expect(try stored(random(80_000, mask: 0x0F0F_0F0F_0F0F_0F0F), sizes) < 50_000)
             #expect(try stored(random(257), sizes) == 257)
             #expect(try stored(repeated(random(64), 257), sizes) < 200)
         }
     }
 
-    /// Small values are left as they are where deflate takes less than an eighth away; of larger ones each byte counts.
+    /// Small values are stored uncompressed if deflate saves less than an eighth. Of larger values each saved byte counts.
     @Test func smallValuesAreDeflatedWhereItPays() throws {
         var again = RecordEncoder.Sizes()
         again.deflated = 0
         for sizes in [RecordEncoder.Sizes(), again] {
-            // Bytes below 0x90 have eight bits in the code that small values are deflated with, and what is repeated about two bytes.
+            // The code for small values takes eight bits for a byte below 0x90, and about two bytes for a repeat.
             for size in [257, 400, 512] {
                 let letters = random(size, mask: 0x7F7F_7F7F_7F7F_7F7F)
                 func text(repeating count: Int) -> [UInt8] { Array(letters[..<(size - count)] + letters[..<count]) }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func snapshotsTakeItAtItsWord() throws {
-        /// Bytes of the one chunk.
+        /// The bytes of the only chunk.
         func chunk(_ data: [UInt8]) throws -> Int {
             var sizes: [Int] = []
             var writer = SnapshotWriter(id: String(repeating: "A", count: SnapshotLimits.idSize)) { sizes.append($1.count) }

@@ -7,7 +7,7 @@ import Testing
 /// Tests data of newer versions of the library: ignorable data is skipped; critical data only makes its record or frame unreadable, and is
 /// preserved.
 @Suite struct FormatGrowthTests {
-    /// A record with flags, and with extensions behind its metadata.
+    /// A record with flags, and with extensions after its metadata.
     static func extended(
         _ record: [UInt8], flags: UInt8 = 0, more: UInt16 = 0, format: UInt8 = 1, _ extensions: [(tag: UInt64, bytes: [UInt8])] = []
     ) -> [UInt8] {
@@ -31,7 +31,7 @@ import Testing
 
     enum Place: String, CaseIterable { case file, sqlite, host, memory }
 
-    /// A store whose storage holds the records, each appended alone.
+    /// A store with the given records, each of them appended on its own.
     static func store(_ place: Place, _ directory: String, _ records: [[UInt8]], _ host: StorageCallbackTests.Host) throws -> Store {
         var options = Store.Options()
         options.compactionGrace = 0
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// a, b on it, c on that.
+    /// The records of a version a, of b on it, and of c on b.
     static func line(_ change: ([UInt8]) -> [UInt8]) throws -> [[UInt8]] {
         [
             try hostileRecord(plainVersion("a"), [.insert(id("k"), data: bytes("1"))]),
@@ -75,15 +75,15 @@ import Testing
             #expect(try store.value(id("k"), at: c)?.data == bytes("2") && store.changes(madeIn: b).map(\.kind) == [.update])
             #expect(try store.verify().isComplete)
             #expect(try Self.raw(store, b) == records[1])
-            // Ignorable data is not in the digest of the version.
+            // The digest of a version does not cover ignorable data.
             let (plain, _) = try hookedStore(Self.line { $0 })
             #expect(try store.identityDigest(of: b) == plain.identityDigest(of: b))
-            // An exchange takes the version, and leaves the extension.
+            // An exchange carries the version without the extension.
             let other = try Store.inMemory(), memory = MemoryTransport(name: directory)
             #expect(try Exchange(store: store, transport: memory).send().problems.isEmpty)
             #expect(try Exchange(store: other, transport: memory).retrieve().versions.count == 3)
             #expect(try other.value(id("k"), at: c)?.data == bytes("2"))
-            // The other way round: it is the same version.
+            // In the other direction too: it is the same version.
             _ = try Exchange(store: other, transport: memory).send()
             #expect(try Exchange(store: store, transport: memory).retrieve().problems.isEmpty)
             _ = try store.compact()
@@ -146,7 +146,7 @@ import Testing
             #expect(
                 report.versions == 1 && report.damages.contains { $0.version == b && $0.message.contains("newer version of the library") })
             let salvaged = try Store(path: directory + "/salvaged")
-            // The version made of c stands on a.
+            // The version made from c builds on a.
             let made = try #require(report.made.first)
             #expect(try report.made.count == 1 && !made.isComplete && salvaged.value(id("k"), at: made.version)?.data == bytes("1"))
             #expect(errorCode { _ = try salvaged.value(id("k"), at: b) } == .newerFormat)
@@ -171,7 +171,7 @@ import Testing
             let (store, _) = try hookedStore([Self.extended(record, extensions)])
             #expect(try store.contains(VersionID("v")) == isTaken)
         }
-        // Without the flag that says so nothing stands behind the metadata; and what stands there fills the header.
+        // Without its flag nothing may follow the metadata; with it, extensions fill the rest of the header.
         var cut = Self.extended(record, [(1, [1, 2, 3])])
         cut[1] = 0
         #expect(try !hookedStore([Self.extended(cut)]).0.contains(VersionID("v")))
@@ -181,7 +181,7 @@ import Testing
         #expect(try !hookedStore([Self.extended(short, flags: RecordHeader.hasExtensions)]).0.contains(VersionID("v")))
     }
 
-    /// Bit 6 of a tag says nothing that must be known.
+    /// Bit 6 of a tag marks data that readers may ignore.
     @Test func anIgnorableBitOfATagIsPassedOver() throws {
         var record = try hostileRecord(plainVersion("v"), [.insert(id("k"), data: [1])])
         let table = Int(record[4]) + 28, size = Int(record[8])
@@ -198,7 +198,7 @@ import Testing
 
     // MARK: Frames
 
-    /// A segment of a, b and c, with frames of one kind before, between and behind them.
+    /// A segment of a, b and c, with frames of one kind before, between and after them.
     static func segment(_ kind: UInt8, sealed: Bool, in directory: String, damagingBodyOf damaged: Int? = nil) throws -> String {
         let storage = try FileStorage(path: directory + "/store")
         try storage.close(discarding: false)
@@ -251,7 +251,7 @@ import Testing
             #expect(try store.value(id("k"), at: VersionID("c"))?.data == bytes("2") && store.statistics().damaged == 0)
             let report = try store.verify()
             #expect(report.isWhole && report.versions == 3 && report.unfinished.isEmpty == sealed)
-            // All of the file was read: it does not end in what is not there yet.
+            // The whole file was read: nothing at its end looks unfinished.
             if !sealed { #expect(report.unfinished.map(\.offset) == [UInt64(before.count)]) }
             // Unknown frames are neither compacted nor removed.
             _ = try store.set(["x": "1"], nil)
@@ -310,7 +310,7 @@ import Testing
                 try again.close()
             }
         }
-        // However large the number is.
+        // Any larger number is refused.
         for number in ["2", "10", "99999999999999999999999999"] {
             try withTemporaryDirectory { directory in
                 try StoreOnDiskTests.open(0, directory).close()

@@ -59,7 +59,7 @@ import Testing
         #expect(
             try version(#"{"version":{"identifier":"x","identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#).predecessors
                 .isEmpty)
-        // The former and the present place of the digest.
+        // The former and the present position of the digest.
         for (file, isOld) in [
             (#"{"digest":"a5","version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5}}"#, true),
             (#"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","digest":"a5","timestamp":5}}"#, false),
@@ -67,7 +67,7 @@ import Testing
             let found = try InterchangeDecoder.versionFile(.bytes(Array(file.utf8)), name: id)
             #expect(found.digest == Array("a5".utf8) && found.isOldForm == isOld)
         }
-        // A key that none is given here.
+        // A key that no file here has.
         #expect(
             try version(#"{"version":{"identifier":"1C227BD7-33B2-4C90-B042-F1C952ED3183","timestamp":5,"metadata":["",{"data":"/w=="}]}}"#)
                 .metadata[""] == [0xFF])

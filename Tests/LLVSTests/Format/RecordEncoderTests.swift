@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Records that are made piece by piece are those that are made as a whole.
+/// Records that are encoded in pieces equal those encoded as a whole.
 @Suite struct RecordEncoderTests {
     /// Changes of all kinds, sorted; values that are empty, small, deflated or not, and large.
     static func changes(_ count: Int, _ random: inout SeededRandom) throws -> [Value.Change] {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// The record, and its pieces as often as they are asked for.
+    /// The record as a whole, and in pieces.
     private func encode(_ sizes: RecordEncoder.Sizes, _ changes: [Value.Change], blobThreshold: Int?) throws -> (
         bytes: [UInt8], pieces: Int, header: UInt32
     ) {
@@ -37,7 +37,7 @@ import Testing
         version.metadata = try Metadata([(bytes("key"), bytes("value"))])
         return try changes.withBorrowed { borrowed in
             let encoder = RecordEncoder(sizes)
-            // Nothing of what an encoder made before may show.
+            // Nothing remains of a record that the encoder made before.
             try encoder.encode(plainVersion("other"), RecordChanges(Array(borrowed.prefix(3))), blobThreshold: nil) { _, _ in
                 BlobID(high: 0, low: 0)
             }
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    /// A record that does not come out as it was announced leaves nothing behind.
+    /// If a record differs from what was announced, nothing of it is stored.
     @Test(arguments: [900_000, 1_100_000, 0]) func aRecordThatIsNotWholeIsNotStored(made: Int) throws {
         try withTemporaryDirectory { directory in
             let storage = try FileStorage(path: directory + "/store")
@@ -146,7 +146,7 @@ import Testing
     }
 }
 
-/// The order that ids are stored in is that of their bytes, whatever they have in common.
+/// Ids are stored in the order of their bytes, whatever prefixes they share.
 @Suite struct ChangeOrderTests {
     private func order(_ ids: [[UInt8]]) throws -> [[UInt8]] {
         try withExtendedLifetime(ids) {
@@ -165,7 +165,7 @@ import Testing
         let longest = seed % 2 == 0 ? 12 : 40
         var ids: Set<[UInt8]> = []
         for _ in 0..<2_000 {
-            // Runs of equal bytes make large groups that share eight, and eight again.
+            // Runs of equal bytes make large groups of ids that share eight bytes, and the next eight, and so on.
             let run = [UInt8](repeating: letters[0], count: Int(random.next() % 4) * 7)
             ids.insert(
                 prefix + run + (0...Int(random.next() % UInt64(longest))).map { _ in letters[Int(random.next() % UInt64(letters.count))] })
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// Labels are true whatever the caller's are, and what changes nothing is dropped.
+    /// Recorded labels are right whatever labels the caller gave, and changes without effect are dropped.
     @Test func changesInNoOrderAreLabelled() throws {
         let store = try memoryStore()
         let a = try store.makeVersion(basedOn: nil, changes: [.update(id("m"), data: [1]), .insert(id("c"), data: [2]), .remove(id("z"))])

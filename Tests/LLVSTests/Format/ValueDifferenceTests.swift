@@ -5,7 +5,7 @@ import LLVSTestSupport
 import Testing
 
 
-/// Values as differences: Tests/Vectors/differences.json, and what is made is what comes back.
+/// Values as differences: Tests/Vectors/differences.json, and round trips.
 struct ValueDifferenceTests {
     private struct Vectors: Decodable {
         struct Vector: Decodable {
@@ -49,7 +49,7 @@ struct ValueDifferenceTests {
 
     // MARK: What is made
 
-    /// The streams; empty where there are none.
+    /// The streams of a difference; empty if there is none.
     static func make(_ value: [UInt8], from base: [UInt8], room: Int? = nil) -> [UInt8] {
         let room = room ?? value.count + 16
         return [UInt8](unsafeUninitializedCapacity: room + 1) { buffer, count in
@@ -78,7 +78,7 @@ struct ValueDifferenceTests {
         return isMade ? made : nil
     }
 
-    /// A value behind some edits; sometimes with a part moved, or there twice.
+    /// The value after some edits. Sometimes a part of it is also copied to another place.
     static func edited(_ base: [UInt8], _ random: inout SeededRandom) -> [UInt8] {
         var value = base
         func place(_ count: Int) -> Int { Int(random.next() % UInt64(count + 1)) }
@@ -104,7 +104,7 @@ struct ValueDifferenceTests {
             made += 1
             sizes += streams.count
             #expect(Self.apply(streams, to: base, size: value.count) == value)
-            // Whatever becomes of them, nothing else than what is given is read or written.
+            // With changed or truncated streams nothing outside the given buffers is read or written.
             var wrong = streams
             wrong[Int(random.next() % UInt64(wrong.count))] ^= 1 << UInt8(random.next() % 8)
             _ = Self.apply(wrong, to: base, size: value.count)

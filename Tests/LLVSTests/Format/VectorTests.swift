@@ -88,7 +88,7 @@ import Testing
     }
 }
 
-/// Lets a built-in arbiter decide, and keeps what it was asked.
+/// Lets a built-in arbiter decide, and records the forks that it was shown.
 private final class Watching: MergeArbiter {
     let arbiter: BuiltInArbiter
     let seen = NSLocking<[Merge]>([])
@@ -204,7 +204,7 @@ private func unhex(_ text: String) -> [UInt8] {
     return stride(from: 0, to: digits.count - 1, by: 2).map { digit(digits[$0]) << 4 | digit(digits[$0 + 1]) }
 }
 
-/// "twiceUpdated" as "twice_updated".
+/// Turns "twiceUpdated" into "twice_updated".
 private func snakeCase(_ name: String) -> String {
     name.reduce(into: "") { $0 += $1.isUppercase ? "_" + $1.lowercased() : String($1) }
 }

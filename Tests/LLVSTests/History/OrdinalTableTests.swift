@@ -4,11 +4,11 @@ import Testing
 
 @testable import LLVSCore
 
-/// Ids that others choose do not fall into one place of the table in which versions are found.
+/// The table of versions spreads ids evenly, even if an attacker chose them.
 @Suite struct OrdinalTableTests {
     private static let count = 1 << 12
 
-    /// How many slots are looked at for each id, found or not, once all are in the table.
+    /// Returns how many slots a lookup of each id visits on average, once all ids are in the table.
     private static func looks(_ make: (UInt64) -> (high: UInt64, low: UInt64)) -> Double {
         let ids = (0..<UInt64(count)).map { i in
             let (high, low) = make(i)
@@ -29,11 +29,11 @@ import Testing
         return Double(looks) / Double(count)
     }
 
-    /// Ids that differ in these bits of one half alone, or of both.
+    /// Ids that differ only in a few bits of one half, or of both.
     @Test(
         "ids that were chosen to collide",
         arguments: [
-            // A factor that was known made these one place: it is 1, or has only a high bit.
+            // With the factor of a former hash these collided: they make it 1, or leave only a high bit.
             0x9E37_79B9_7F4A_7C15, 0x9E37_79B9_7F4A_7C14, 0x9E37_79B9_7F4A_7C15 ^ 1 << 63, 0, 1, .max, 1 << 63,
         ] as [UInt64])
     func chosen(fixed: UInt64) {

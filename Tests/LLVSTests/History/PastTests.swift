@@ -8,7 +8,7 @@ import Testing
 @Suite struct PastTests {
     static let ids = (0..<60).map { "value \($0)" }
 
-    /// Versions with branches, merges, removals, and now and then one with many changes.
+    /// Versions with branches, merges and removals; now and then one with many changes.
     static func fill(_ store: Store, _ count: Int, seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         var tips: [Version] = [try store.set(Dictionary(uniqueKeysWithValues: ids.prefix(40).map { ($0, "first") }), nil)]
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// Every id at every version.
+    /// Compares every id at every version.
     static func compare(_ store: Store, _ ids: [String] = ids + ["many 7", "none"], step: Int = 1) throws {
         let history = store.quietHistory
         let all = stride(from: 0, to: history.rows.count, by: step).map { UInt32($0) }.filter { history.rows[Int($0)].state == .live }
@@ -72,7 +72,7 @@ import Testing
         try Self.compare(store, step: 17)
         #expect(try #require(store.maps.keyHistory).end > 1_000)
         try store.close()
-        // From the caches, which know the ids, and from the records alone.
+        // First from the caches, which know the ids, then from the records alone.
         let cached = try Store(path: directory.path + "/store", options: options)
         #expect(cached.quietHistory.ordinalsOfUnknownKeys(from: 0).isEmpty && cached.caches.versions > 1_000)
         try Self.compare(cached, step: 13)
@@ -85,7 +85,7 @@ import Testing
 
     @Test func idsOfOneHashAreToldApart() throws {
         let store = try memoryStore()
-        // The same CRC-32C: each is the other with the polynomial added.
+        // Two ids with the same CRC-32C.
         let a: [UInt8] = Array("collision 0000000000".utf8)
         guard let b = Self.other(of: a) else { Issue.record("no second id of the same hash"); return }
         #expect(a != b && a.withUnsafeBytes { History.keyHash($0) } == b.withUnsafeBytes { History.keyHash($0) })
@@ -96,11 +96,11 @@ import Testing
         #expect(try store.versions(of: ValueID(x)).count == 14)
     }
 
-    /// Another string of the same length and CRC-32C, of digits at the end.
+    /// Another string of the same length and CRC-32C; only its last digits differ.
     static func other(of text: [UInt8]) -> [UInt8]? {
         let wanted = text.withUnsafeBytes { History.keyHash($0) }
         var seen: [UInt32: [UInt8]] = [:]
-        // Two halves that each range over 18 bits of differences: the checksum is linear, so that differences add up.
+        // Two groups of characters with 18 variable bits each. The checksum is linear, so that differences add up.
         func variants(_ at: Int) -> [[UInt8]] {
             (0..<(1 << 18)).map { bits in
                 var copy = text
@@ -141,7 +141,7 @@ import Testing
         let store = try memoryStore()
         var head = try store.set(["a": "0", "b": "0"], nil)
         for step in 1..<50 { head = try store.set(["a": "\(step)"], head) }
-        // The hashes of the versions are known; so nothing but the version that is asked for is read.
+        // The hashes of the versions are known, so only the requested version is read.
         let index = try store.maps.keyHistoryIndex()
         let ordinal = try store.requireOrdinal(head.id), hash = try id("b").bytes.withUnsafeBytes { History.keyHash($0) }
         guard case .version(let found) = index.nearest(hash, at: min(ordinal, index.end - 1), in: store.quietHistory) else {

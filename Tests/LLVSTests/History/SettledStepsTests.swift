@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Folding heads that are merges themselves: which steps differ in merges only is told at once, and as two walks would tell it.
+/// Folding heads that are merges themselves. One pass finds which steps differ only in merges, with the same result as two walks for each.
 @Suite struct SettledStepsTests {
     private static func received(
         _ id: String, _ predecessors: [String], _ changes: [Value.Change], at time: Double
@@ -14,12 +14,12 @@ import Testing
         return Store.ReceivedVersion(version: version, changes: changes)
     }
 
-    /// A history that is mostly merges, of so many versions that are none, and some more on top.
+    /// A history of some versions that are no merges, and on top of them mostly merges.
     private static func mergesOnTop(of others: Int, _ random: inout SeededRandom) throws -> (store: Store, ordinals: [UInt32]) {
         let store = try memoryStore()
         var all = try (0..<others).map { try received("v\($0)", [], [], at: Double($0)) }
         for i in others..<others + 60 {
-            // From the newest ones, so that many stay heads.
+            // Built on the newest versions, so that many remain heads.
             let below = (0..<3).map { _ in "v\(max(0, i - 1 - Int.random(in: 0..<max(10, others), using: &random)))" }
             let isMerge = below[0] != below[1] && Int.random(in: 0..<30, using: &random) > 0
             all.append(try received("v\(i)", isMerge ? [below[0], below[1]] : [below[2]], [], at: Double(i)))
@@ -35,7 +35,7 @@ import Testing
             let (store, ordinals) = try Self.mergesOnTop(of: seed % 4 == 0 ? 150 : Int.random(in: 1...4, using: &random), &random)
             store.lock.withRead {
                 let dag = store.quietHistory
-                // Each version with what is no merge behind it.
+                // For each version, its ancestors that are no merges.
                 var others: [UInt32: Set<UInt32>] = [:]
                 for at in ordinals {
                     let own: Set<UInt32> = dag.rows[Int(at)].second == History.none ? [at] : []
@@ -69,13 +69,13 @@ import Testing
     }
 
     #if DEBUG
-    /// Many answers to one question, folded: each merge made on the way is not walked over again for each of them.
+    /// Many answers to one conflict are folded. The merges made on the way are not walked again for each of them.
     @Test(arguments: [2, 100]) func foldingMergesOnly(others: Int) throws {
         func steps(_ heads: Int) throws -> Int {
             let store = try memoryStore(), x = try ValueID("x")
             var all = [try Self.received("root", [], [.insert(x, data: [0])], at: 0)]
             for i in 0..<others { all.append(try Self.received("other\(i)", ["root"], [.update(x, data: bytes("\(i)"))], at: 1)) }
-            // The same folded from both ends: of each of the two lines of merges, a version holds some, and all together the two.
+            // Two lines of merges fold the others from opposite ends. Each version of a line covers some of them, and a head covers all.
             for (side, order) in [("a", Array(0..<others)), ("b", Array((0..<others).reversed()))] {
                 for i in 1..<others {
                     let below = i == 1 ? "other\(order[0])" : "\(side)\(i - 1)"
@@ -90,7 +90,7 @@ import Testing
             let into = try VersionID("head0")
             return try Work.versions.counting {
                 let made = try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange)
-                // The arbiter is not asked, so the versions carry nothing.
+                // The arbiter is not called, so the merges have no metadata.
                 #expect(try made?.metadata.isEmpty == true && store.headIDs().count == 1)
             }
         }

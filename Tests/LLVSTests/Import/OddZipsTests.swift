@@ -6,7 +6,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSUpkeep
 
-/// The odd zips of libzip, which are no part of this project: `LLVS_CONFORMANCE` names the folder of public test inputs, else it is
+/// The odd zips of libzip, which are no part of this project. `LLVS_CONFORMANCE` names the folder of public test inputs; by default it is
 /// `shared/conformance` beside the checkout.
 enum OddZips {
     static let folder = AgeVectors.folder.deletingLastPathComponent().appendingPathComponent("zip")
@@ -15,7 +15,7 @@ enum OddZips {
 
 /// Compares the entries with those that Python's `zipfile` reads. `Tests/Python/test_public_zips.py` reads them as snapshots.
 @Suite("Import: the odd zips of libzip", .enabled(if: OddZips.isThere)) struct OddZipsTests {
-    /// Prints, for each zip that it can list, the names of the entries in hexadecimal, and the bytes in base64 of those that it can read.
+    /// Prints for each zip that Python can list the names of its entries in hexadecimal, and the bytes in base64 of those that it can read.
     private static let judge = """
         import base64, json, pathlib, sys, zipfile
         found = {}
@@ -57,7 +57,7 @@ enum OddZips {
                 do {
                     let data = try #require(try archive.read(entry, atMost: 20 << 20))
                     entries += 1
-                    // A zip that Python does not list is one with a broken extra field, which is not read here.
+                    // Python does not list zips with a broken extra field, which the library does not read.
                     guard let listed else { continue }
                     #expect(listed[hex] == .some(.some(Data(data).base64EncodedString())), "\(name)")
                 } catch let error as StoreError {
@@ -67,7 +67,7 @@ enum OddZips {
             if let listed { #expect(listed.count == archive.entries.count, "\(name)") }
         }
         #expect(archives >= 120 && entries >= 120, "\(archives) and \(entries)")
-        // The longer end is there though the short one has room.
+        // The longer end record exists although the short one has room.
         #expect(try read("zip64.zip") == ["-": Array("a\n".utf8)])
     }
 

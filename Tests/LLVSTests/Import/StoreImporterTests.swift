@@ -7,7 +7,7 @@ import Testing
 @Suite struct StoreImporterTests {
     private let directory = InterchangeVectors.path + "/store"
 
-    /// A copy of the example that can be spoiled.
+    /// A copy of the example, which a test can damage.
     private func copy() throws -> TemporaryFolder {
         let temporary = TemporaryFolder()
         func copy(_ from: String, _ to: String) throws {
@@ -46,8 +46,8 @@ import Testing
             let a = try #require(try imported.version(id)), b = try #require(try retrieved.version(id))
             #expect(a.predecessors == b.predecessors && a.timestamp.bitPattern == b.timestamp.bitPattern && a.metadata == b.metadata)
         }
-        // The other implementation's merges also record what prevails at the first predecessor anyway; an
-        // index cannot tell that. All else is recorded alike.
+        // The other implementation's merges also record values that prevail at the first predecessor anyway. An index cannot show that. All
+        // other changes are equal.
         for id in try imported.allVersionIDs() {
             let first = try imported.version(id)?.predecessors.first
             let effective = try retrieved.changes(madeIn: id).filter { change in
@@ -62,7 +62,7 @@ import Testing
 
     @Test func whatCannotBeImportedIsNamed() throws {
         let temporary = try copy(), root = "A3001CB5-4C77-4DC6-9147-DDB079424FE4"
-        // Compressed bytes of a value, one version's lost root, a foreign file, half a version file.
+        // Compressed bytes of a value, a version without its root, a foreign file, half a version file.
         try temporary.write("store/values/qu/ote\"\\13/A/3001CB5-4C77-4DC6-9147-DDB079424FE4.json", "LLZFxxxx")
         try temporary.write("store/versions/notes.txt", "hello")
         let result = try StoreImporter.importStore(at: temporary.path + "/store", into: Store.inMemory())

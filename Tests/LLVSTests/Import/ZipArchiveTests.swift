@@ -7,11 +7,11 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSUpkeep
 
-/// Zips of other programs are read by the Python tests; here is what no program writes.
+/// Zips that no program writes. The Python tests read zips of other programs.
 @Suite struct ZipArchiveTests {
     private static func integer<T: FixedWidthInteger>(_ value: T) -> [UInt8] { withUnsafeBytes(of: value.littleEndian) { Array($0) } }
 
-    /// A zip of entries, stored or deflated.
+    /// Makes a zip of entries, stored or deflated.
     static func zip(_ entries: [(name: String, data: [UInt8], isDeflated: Bool)]) -> [UInt8] {
         var file: [UInt8] = [], directory: [UInt8] = []
         for entry in entries {
@@ -76,7 +76,7 @@ import Testing
         #expect(try read(whole + [0], temporary) == nil)
     }
 
-    /// What is read of a zip is in proportion to its bytes, however often its entries are read; other entries are read all the same.
+    /// The bytes read from a zip are limited in proportion to its size, however often an entry is read. Other entries are still read.
     @Test func whatIsReadIsInProportion() throws {
         let temporary = TemporaryFolder(), large = [UInt8](repeating: 32, count: 48 << 20)
         let bytes = ZipArchiveTests.zip([("versions/ab/c.json", large, true), ("versions/ab/d.json", text, false)])
@@ -98,7 +98,7 @@ import Testing
     @Test func entriesThatNoProgramWrites() throws {
         let temporary = TemporaryFolder()
         #expect(try read(ZipArchiveTests.zip([]), temporary) == [:])
-        // One name twice.
+        // The same name twice.
         #expect(try read(ZipArchiveTests.zip([("a", text, false), ("a", text, false)]), temporary) == nil)
         let whole = ZipArchiveTests.zip([("a", text, true), ("b", text, true)])
         let directory = try #require(whole.indices.first { whole[$0...].starts(with: [0x50, 0x4B, 1, 2]) })
@@ -107,7 +107,7 @@ import Testing
             change(&bytes)
             return try read(bytes, temporary)
         }
-        // Two entries in one place; one that lies behind the directory; sizes that nothing can have.
+        // Two entries at one offset; an entry after the directory; impossible sizes.
         let second = directory + 46 + 1
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0, 0, 0, 0]) } == nil)
         #expect(try with { $0.replaceSubrange(second + 42..<second + 46, with: [0xFE, 0xFF, 0xFF, 0xFF]) } == nil)
@@ -116,10 +116,10 @@ import Testing
         #expect(
             try with { $0.replaceSubrange(directory + 24..<directory + 28, with: [0xFE, 0xFF, 0xFF, 0x7F]) } == ["a": nil, "b": text]
                 as [String: [UInt8]?])
-        // Encrypted; by an unknown method.
+        // Encrypted; with an unknown method.
         #expect(try with { $0[directory + 8] = 1 } == ["a": nil, "b": text] as [String: [UInt8]?])
         #expect(try with { $0[directory + 10] = 12 } == ["a": nil, "b": text] as [String: [UInt8]?])
-        // More entries than are there, or than there is room for.
+        // More entries than exist, or than there is room for.
         for count in [3, 0xFFFE, 0xFFFF] as [UInt16] {
             #expect(
                 try with {

@@ -11,7 +11,7 @@ import Testing
         try Array(text.utf8).withUnsafeBytes { try IndexDefinition($0) }
     }
 
-    /// A store with 300 values, and the tree of an index over them, of which there is a file.
+    /// A store with 300 values, an index over them with a file, and its tree.
     private func indexed(_ definition: IndexDefinition) throws -> (store: Store, tree: IndexCache.Tree, name: String) {
         let store = try Store(path: directory.path + "/store")
         let changes: [Value.Change] = try (0..<300).map { .insert(try id("v\($0)"), data: Array(#"{"a":\#($0)}"#.utf8)) }
@@ -31,7 +31,7 @@ import Testing
         tree.root?.forEach { key, _ in
             first = Array(key); return false
         }
-        // An entry less, and one more.
+        // One entry less, and one more.
         for (key, entry) in [(first, nil), (first + [0x31], IndexMaking.slot)] as [([UInt8], MapEntry?)] {
             let root = try key.withUnsafeBytes { try MapNode.applying([MapChange(key: $0, entry: entry)], to: tree.root) }
             let lie = IndexCache.Tree(definition.digest, tree.ordinal, root, values: tree.values)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// Long entries that share nearly all of their bytes: some KB would take any memory.
+    /// Long entries that share nearly all their bytes, so a file of some KB could take any amount of memory.
     @Test func aSmallFileDoesNotTakeMuchMemory() throws {
         let definition = try definition(#"{"prefix":"v","on":["/a"]}"#), store = try memoryStore()
         let text = String(repeating: "a", count: 1_000)
@@ -66,7 +66,7 @@ import Testing
         #expect(try IndexFile(file([Array(first.dropLast())]), definition, .none) == nil)
     }
 
-    /// A file of any entries.
+    /// Makes a file of arbitrary entries.
     private func file(_ entries: [[UInt8]], _ definition: IndexDefinition, _ version: VersionID) -> [UInt8] {
         var out = ByteWriter()
         out.raw(Array("LLVSIDX2".utf8))
@@ -88,7 +88,7 @@ import Testing
         return out.bytes
     }
 
-    /// A key, and an id that may be in the index: of its prefix, and none of the store's own.
+    /// A valid key with an id that the index cannot contain: without its prefix, or a value of the store's own.
     @Test func entriesThatNoIndexHas() throws {
         for (text, prefix) in [(#"{"prefix":"v","on":["/a"]}"#, "v"), (#"{"prefix":"","on":["/a"]}"#, "")] {
             let definition = try definition(text), store = try memoryStore()

@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// A tree with changes beside it has the entries of the tree into which they were put.
+/// A tree with an overlay has the same entries as the tree with the changes applied.
 @Suite struct IndexOverlayTests {
     private static func tree(_ root: MapNode?, _ overlay: IndexOverlay? = nil) -> IndexCache.Tree {
         IndexCache.Tree([1], 7, root, overlay, values: 3, changes: 5)
@@ -24,7 +24,7 @@ import Testing
         func walk(_ high: UnsafeRawBufferPointer?) {
             low.withUnsafeBytes { low in
                 tree.forEach(from: low, to: high, isBackwards: isBackwards) { key in
-                    #expect(found.count < most, "it goes on")
+                    #expect(found.count < most, "the walk does not end")
                     found.append(Array(key))
                     return found.count < most
                 }
@@ -47,7 +47,7 @@ import Testing
         let many = Int.random(in: 0...2, using: &random) * 300
         let there = Set((0..<many).map { _ in key() })
         let root = try Self.applying(Dictionary(uniqueKeysWithValues: there.map { ($0, IndexMaking.slot) }), to: nil).root
-        // Each makes a difference: what is there goes, and what is not comes.
+        // Each change has an effect: it removes a present entry or adds an absent one.
         var changes: [[UInt8]: MapEntry?] = [:]
         for _ in 0..<Int.random(in: 1...200, using: &random) {
             let key = key()
@@ -73,7 +73,7 @@ import Testing
         #expect(put.digest == apart.digest && put.ordinal == 7 && put.values == 3 && put.changes == 5)
     }
 
-    /// The first question far away puts nothing into a tree, and the next version near it is made from the whole.
+    /// The first query at a distant version uses an overlay. The next version near it is built from a tree with the changes applied.
     @Test func aFarVersionHasAnOverlayUntilOthersAreMadeFromIt() throws {
         let store = try memoryStore(), provider = IndexProvider.of(store)
         let definition = try Array(#"{"prefix":"v","on":["/a"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }

@@ -3,8 +3,8 @@ import LLVSTestSupport
 import Testing
 
 
-/// Indexes that several threads make and ask, each shared among further threads, while versions are saved: each answers for its version.
-/// What is read and written at once, ThreadSanitizer sees here (`scripts/sanitize threads`).
+/// Several threads build and query indexes, each with further threads, while versions are saved. Each answer is that of its version.
+/// ThreadSanitizer checks the concurrent accesses here (`scripts/sanitize threads`).
 @Suite struct IndexThreadsTests {
     private let directory = TemporaryDirectory()
     private static let count = 1_500, changed = 15
@@ -24,7 +24,7 @@ import Testing
         }
         let first = try store.makeVersion(
             basedOn: nil, changes: try (0..<Self.count).map { .insert(try id("v\($0)"), data: Self.value($0)) })
-        // Versions, and how many values with -1 each has.
+        // Versions, and the number of values with -1 at each.
         let versions = Guarded([(first.id, 0)]), asked = Guarded(0)
         var next = 0
         try SharedWork.run(threads: 4, .none) {

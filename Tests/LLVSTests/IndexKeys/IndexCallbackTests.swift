@@ -5,11 +5,11 @@ import Testing
 
 @testable import LLVSMerge
 
-/// Indexes whose keys a callback gives.
+/// Indexes whose keys come from a callback.
 @Suite struct IndexCallbackTests {
     private struct Failed: Error {}
 
-    /// Each word of a value, which is no JSON, with its length.
+    /// Returns each word of a value with its length. The values are no JSON.
     private static let words: IndexDefinition.Keys = { _, data, keys in
         for word in data.split(separator: UInt8(ascii: " ")) {
             try add("[\"\(String(decoding: word, as: UTF8.self))\",\(word.count)]", keys)
@@ -58,7 +58,7 @@ import Testing
         #expect(String(decoding: told.definition, as: UTF8.self) == #"{"callback":"","parts":2,"prefix":"v/","version":0}"#)
     }
 
-    /// At each version of a random history the index has what a scan finds.
+    /// At each version of a random history, the index gives what a scan finds.
     @Test(arguments: 0..<6 as Range<UInt64>) func itIsWhatAScanFinds(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let store = try memoryStore(), index = try index(store)
@@ -100,7 +100,7 @@ import Testing
         #expect(IndexProvider.of(store).kept.trees == 0)
         fails.withLock { $0 = false }
         #expect(try found(index.find(equal("[\"a\"]"), at: version)) == ["v/1", "v/2"])
-        // It is asked about the values that differ alone, and again where they are those of the question.
+        // The callback is called only for values that have changed.
         fails.withLock { $0 = true }
         let next = try store.makeVersion(basedOn: version, changes: [.update(try id("v/1"), data: Array("b".utf8))]).id
         #expect(try found(index.find(equal("[\"a\"]"), at: next)) == ["v/2"])
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    /// Keys that agree in their first 1,023 bytes are one, and told apart by asking the callback.
+    /// Keys that agree in their first 1,023 bytes are stored as one. The callback distinguishes them.
     @Test func keysThatAreTooLongAreCut() throws {
         let store = try memoryStore(), long = String(repeating: "x", count: 5_000)
         let index = try index(store)
@@ -154,7 +154,7 @@ import Testing
         let second = try insert(["v/2": "b"], into: store, basedOn: first)
         let asking = try index(store) { id, data, keys in
             let index = own.withLock { $0 }
-            // At another version as well: each would ask about the next.
+            // At another version too.
             for version in [first, second] {
                 do { _ = try index?.find(IndexQuestion(), at: version) } catch let error as StoreError {
                     codes.withLock { $0.append(error.code) }
@@ -169,7 +169,7 @@ import Testing
         own.withLock { $0 = nil }
     }
 
-    /// One that gives other keys than before is found out, or answers what it gave last; never with what is no entry.
+    /// A callback that returns other keys than before is noticed, or the index gives the keys it returned last, but never an invalid entry.
     @Test func aCallbackThatIsNoFunction() throws {
         let store = try memoryStore(), calls = Guarded(0), long = String(repeating: "x", count: 2_000)
         let index = try index(store, parts: 1) { _, _, keys in

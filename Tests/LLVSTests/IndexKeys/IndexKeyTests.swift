@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys gave: definitions, keys, and what is no key.
+/// Tests/Vectors/index-keys.json, which the model in Tests/Python/keys computed: definitions, keys, and invalid keys.
 @Suite("Keys of indexes") struct IndexKeyTests {
     /// The vectors, as docs/index-keys.md describes them.
     private struct Vectors: Decodable {
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    /// A tuple gives the key, and the key gives the tuple.
+    /// Encodes the tuple as the key, and decodes the key to the tuple.
     private func check(_ tuple: String, _ key: [UInt8], folds: Bool) throws {
         let tuple = Array(tuple.utf8)
         #expect(try self.key(tuple, folds: folds) == key, "\(String(decoding: tuple, as: UTF8.self).prefix(80))")
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("tuples give the keys, and keys tell the tuples") func tuples() throws {
+    @Test("keys are made from tuples, and tuples are read from keys") func tuples() throws {
         let vectors = try self.vectors()
         for order in vectors.orders {
             var before: [UInt8]?
@@ -101,7 +101,7 @@ import Testing
         #expect(vectors.equal.reduce(0) { $0 + $1.tuples.count } >= 12)
     }
 
-    @Test("what is no key is refused") func noKeys() throws {
+    @Test("bytes that are no key are refused") func noKeys() throws {
         let vectors = try self.vectors()
         for row in vectors.noKeys {
             let read = bytes(row.key).withUnsafeBytes { IndexKey.read($0, parts: row.parts, folds: row.fold) }
@@ -138,7 +138,7 @@ import Testing
         #expect(count >= 168)
     }
 
-    /// Scalars of the planes 3 to 16 do not fold: the usual run takes a sample of those.
+    /// Scalars of the planes 3 to 16 do not fold; the usual run takes a sample of them.
     @Test("every scalar value folds as the table says") func folding() throws {
         let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("Vectors/index-folding.txt")
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(
-        "what JSON merging takes and keys do not",
+        "JSON that can be merged and cannot be indexed",
         arguments: [
             "123e9999", "10e9999", "0.1e-9999", "1" + String(repeating: "0", count: 400),
         ])
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test("many choices are counted before they are made, and each container is looked at once") func choices() throws {
+    @Test("many choices are counted before they are made, and each container is visited once") func choices() throws {
         let definition = try Array(#"{"prefix":"","on":["/a/*","/b/*/c","/b/*/d/*"]}"#.utf8).withUnsafeBytes { try IndexDefinition($0) }
         func count(_ a: Int, _ b: Int, _ d: Int) throws -> (Int, IndexTuples.Absence?) {
             let list = { (n: Int) in "[" + (0..<n).map(String.init).joined(separator: ",") + "]" }
@@ -201,7 +201,7 @@ import Testing
     func room(on: String, idSize: Int) throws {
         let definition = try Array("{\"prefix\":\"\",\"on\":\(on)}".utf8).withUnsafeBytes { try IndexDefinition($0) }
         let long = "\"\(String(repeating: "É", count: 300))\"", numbers = (1...300).map(String.init).joined(separator: ",")
-        /// The room of a value's keys, and why there are none, with this many other bytes.
+        /// The size of a value's keys, their limit, and why there are none, for a value with this many other bytes.
         func keys(_ rest: Int) throws -> (size: Int, room: Int, why: IndexTuples.Absence?) {
             let rest = String(repeating: "x", count: rest)
             let data = Array("{\"a\":[1,\(long)],\"b\":[\(numbers)],\"c\":\(long),\"rest\":\"\(rest)\"}".utf8)

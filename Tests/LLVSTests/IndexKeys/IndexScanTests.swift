@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// One pass through a document gives the same as its tree, or reports that it is not sure.
+/// A single pass through a document gives the same as its tree, or reports that it is unsure.
 @Suite("Documents in one pass") struct IndexScanTests {
     private static let definitions = [
         #"{"prefix":"","on":["/a"]}"#, #"{"prefix":"","on":["/a","/b/c"]}"#, #"{"prefix":"","on":["/longer-name","/longer-named"]}"#,
@@ -23,13 +23,13 @@ import Testing
         return key
     }
 
-    /// Whether it was sure, and found something.
+    /// Returns whether the scan was sure and found something.
     @discardableResult
     private static func check(_ text: [UInt8], _ scan: IndexScan, _ definition: IndexDefinition) throws -> (sure: Bool, found: Bool) {
         try text.withUnsafeBytes { data in
             var expected: [[UInt8]] = []
             _ = try IndexTuples.forEach(data, idSize: 0, definition, DocumentControl()) { expected.append(key($0, definition)) }
-            // Made if something is wrong.
+            // Computed only for a failure.
             var about: Comment {
                 "\(String(decoding: text.prefix(300), as: UTF8.self)) by \(String(decoding: definition.text, as: UTF8.self))"
             }
@@ -61,7 +61,7 @@ import Testing
         #expect(try IndexScan(Self.definition(#"{"prefix":"","on":["/a/*"]}"#)) == nil)
     }
 
-    @Test("unusual ones are as their trees tell") func unusual() throws {
+    @Test("unusual ones have the keys of their trees") func unusual() throws {
         let unusual = [
             "", " ", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{,\"a\":1}", "{\"a\":1 \"b\":2}", "{\"a\":1}x", "{\"a\":01}", "{\"a\":1.}",
             "{\"a\":-}", "{\"a\":1e5}", "{\"a\":1e99999}", "{\"a\":tru}", "{\"a\":\"\\x\"}", "{\"a\":\"\t\"}", "{\"a\":1,\"a\":2}",

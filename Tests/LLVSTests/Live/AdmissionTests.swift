@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "what is counted together",
+        "addresses that are counted together",
         arguments: [
             ("", ""), ("192.0.2.7", "192.0.2.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
             ("2001:db8:1:2::9", "2001:db8:1:2::/64"), ("2001:db8:1:3::9", "2001:db8:1:3::/64"), ("fe80::1%eth0", "fe80::1%eth0"),
@@ -24,7 +24,7 @@ import Testing
 
     @Test func whoGivesWay() {
         let admission = Admission(), new = stranger("new")
-        // Two of one address, and then one each.
+        // Two connections of one address, and one each of others.
         var halfOpen = [silent(stranger("a"), 3), silent(stranger("a"), 2)]
         halfOpen += (0..<29).map { silent(stranger("\($0)"), Double($0 % 2)) }
         #expect(admission.decide(new, among: halfOpen, at: 5) == .take)
@@ -34,7 +34,7 @@ import Testing
         #expect(admission.decide(new, among: halfOpen, at: 5) == .replace(0))
         halfOpen[0] = silent(stranger("b"), 3)
         #expect(admission.decide(new, among: halfOpen, at: 5) == .replace(2), "the oldest")
-        // None is silent: the oldest of a second.
+        // No connection is silent: the oldest gives way once it has lasted a second.
         let all = halfOpen.map { spoken($0.source, $0.since) }
         #expect(admission.decide(new, among: all, at: 0.5 + Admission.least) == .replace(2))
         #expect(admission.decide(new, among: halfOpen.map { spoken($0.source, 4.5) }, at: 5) == .refuse)
@@ -44,7 +44,7 @@ import Testing
         let admission = Admission(), halfOpen = [Admission.HalfOpen](repeating: silent(stranger("a"), 0), count: 16)
         #expect(admission.decide(stranger("a"), among: halfOpen, at: 1) == .refuse)
         #expect(admission.decide(stranger("b"), among: halfOpen, at: 1) == .take)
-        // Nobody knows whence who reaches a Unix socket comes.
+        // The address of a client on a Unix socket is unknown.
         #expect(admission.decide(stranger(""), among: [Admission.HalfOpen](repeating: silent(stranger(""), 0), count: 31), at: 1) == .take)
     }
 

@@ -23,7 +23,7 @@ import Testing
             try known.lacking(ids, over: link, in: store, evenElsewhere: even, isLate: !even, at: now)
         }
         #expect(try ask([both[0]], one, at: 0) == [both[0]])
-        // As a whole, as there is one answer; what waits is not taken for asked.
+        // All of them are requested as a whole, since there is one answer. Versions that wait do not count as requested.
         #expect(try ask(both, two, at: 1) == nil)
         #expect(try ask([both[1]], one, at: 1) == [both[1]])
         #expect(try ask(both, one, at: 2) == both, "the same link may ask again")
@@ -34,22 +34,22 @@ import Testing
         #expect(try ask(both, one, at: 6.5) == nil)
         #expect(try ask(both, one, at: 7.5) == both)
         known.leave(two)
-        #expect(try ask(both, two, at: 8) == nil, "what another link was asked for meanwhile stays so")
+        #expect(try ask(both, two, at: 8) == nil, "versions requested from another link meanwhile remain requested")
         known.leave(one)
         #expect(try ask(both, two, at: 8) == both)
         known.noteCame(both, over: one)
         #expect(try ask(both, one, at: 8) == both)
     }
 
-    /// A side that was asked and did not send is not waited for again before it has sent as many versions as it failed to send.
+    /// A side that was asked and sent nothing is not waited for again before it has sent as many versions as it failed to send.
     @Test func whoWasIdleIsNotWaitedFor() throws {
         var asked = AskedVersions(), now = 0.0
         let all = try ids(0..<20)
-        /// Whether the second link waits for what the first was asked for; it takes over after a while.
+        /// Whether the second link waits for a version that the first was asked for. After a while it takes over.
         func waits(_ id: VersionID) -> Bool {
             now += 10
             asked.note([id], over: one, at: now)
-            // It says something all the time.
+            // The first link sends something all the time.
             now += AskedVersions.patience
             asked.heard(one, at: now)
             defer { asked.note([id], over: two, at: now) }
@@ -68,7 +68,7 @@ import Testing
         #expect(!waits(all[11]))
         asked.end(one)
         #expect(waits(all[12]))
-        // A side that asks because it ends itself does not count the other as idle.
+        // A request that a link makes because it is closing does not make the other link count as idle.
         asked.end(one)
         asked.note([all[13]], over: one, at: now)
         asked.note([all[13]], over: two, isLate: false, at: now)
@@ -83,7 +83,7 @@ import Testing
         #expect(try known.lacking([made] + other, over: one, in: store, evenElsewhere: false) == other)
     }
 
-    /// A side that announces more and more versions, and sends none.
+    /// A side that announces ever more versions, and sends none.
     @Test func whatIsKeptIsBounded() throws {
         var asked = AskedVersions()
         for number in 0..<40 { asked.note(try ids(number * 1_000..<(number + 1) * 1_000), over: one, at: 0) }

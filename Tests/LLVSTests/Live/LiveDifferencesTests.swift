@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSLive
 
-/// Values that are differences, sent over a link: docs/live-protocol.md, "DATA".
+/// Values sent over a link as differences: docs/live-protocol.md, "DATA".
 @Suite("Live: differences") struct LiveDifferencesTests {
     typealias Wire = PeerSessionTests.Wire
 
@@ -16,7 +16,7 @@ import Testing
         return try Store(path: directory.map { $0 + "/store" } ?? "", options: options)
     }
 
-    /// Saves edits of a value that does not deflate, each on the one before.
+    /// Saves edits of an incompressible value, each on the one before.
     private func edit(_ store: Store, _ text: inout [UInt8], _ count: Int, on before: VersionID? = nil) throws -> [VersionID] {
         var head = before, made: [VersionID] = []
         for i in 0..<count {
@@ -42,7 +42,7 @@ import Testing
         var wire = try Wire(a, b)
         try wire.run()
         #expect(wire.carried < 60_000 + 30 * 400 + 2_000)
-        // Pushed one by one, either way.
+        // Pushed one by one, in either direction.
         for (from, _) in [(a, b), (b, a), (a, b)] {
             let before = wire.carried
             versions += try edit(from, &text, 1, on: versions.last)
@@ -57,7 +57,7 @@ import Testing
         #expect(try b.verify().isWhole)
     }
 
-    /// Whoever does not say that it reads them gets whole values.
+    /// A peer that does not announce that it reads differences gets whole values.
     @Test func oneThatReadsNoneGetsWholeValues() throws {
         let a = try store(), b = try store()
         PeerKnowledge.of(b).readsNoDifferences()
@@ -67,7 +67,7 @@ import Testing
         try wire.run()
         #expect(wire.carried > 4 * 60_000)
         try expectSame(a, b, versions)
-        // The other way there are differences.
+        // In the other direction there are differences.
         let carried = wire.carried
         let more = try edit(b, &text, 1, on: versions.last)
         try wire.b.storeChanged()
@@ -76,7 +76,7 @@ import Testing
         try expectSame(b, a, more)
     }
 
-    /// The version whose base is damaged here is refused, and comes whole over the next link.
+    /// A version whose base is damaged at the receiver is refused, and comes whole over the next link.
     @Test func aDamagedBaseKeepsNothingOut() throws {
         try withTemporaryDirectory { directory in
             let a = try store()
@@ -112,11 +112,11 @@ import Testing
         return try versions.map { try source.payload(of: $0) }
     }
 
-    /// A base that is not here, though the predecessors are.
+    /// The base is missing although the predecessors are present.
     @Test func aBaseThatIsNotHereIsTold() throws {
         let a = try store(), b = try store()
         var text = RepairTests.noise(1, 20_000)
-        // The last one has the place 5: its base is the one with the place 4.
+        // The last version has place 5, so its base is the one with place 4.
         let versions = try edit(a, &text, 6)
         let sent = try payloads(a, versions)
         #expect(sent[0].count > 20_000 && sent[1].count < 300 && sent[5].count < 300)
@@ -132,7 +132,7 @@ import Testing
         #expect(!PeerKnowledge.of(b).hasDifferences)
     }
 
-    /// A side that did not say that it reads them gets none.
+    /// A peer that did not announce that it reads differences must not get one.
     @Test func oneThatWasNotAnnouncedEndsTheLink() throws {
         let a = try store(), b = try store()
         var text = RepairTests.noise(1, 20_000)
@@ -143,7 +143,8 @@ import Testing
         #expect(fault?.code == .version)
     }
 
-    /// A difference of some 100 bytes makes 60,000 from as many: what all of a link take is bounded by what came.
+    /// A difference of some 100 bytes can make 60,000 from as many. The total that a link makes is limited in proportion to what it
+    /// received.
     @Test func differencesAreBoundedByWhatCame() throws {
         let a = try store()
         var text = RepairTests.noise(1, 60_000)
@@ -164,10 +165,10 @@ import Testing
         }
     }
 
-    /// An account that few differences of 60,000 bytes fit into. A whole value raises it by as many of them.
+    /// An account with room for few differences of 60,000 bytes. Each whole value adds room for as many of them.
     private func smallAccount() -> SourceAccount { SourceAccount(leastDifferences: 600_000, differenceFactor: 10) }
 
-    /// Two stores in sync, and then 40 edits in the first.
+    /// Two stores in sync, and then 40 edits in the first one.
     private func edited(_ body: (_ a: Store, _ b: Store, _ made: [VersionID], _ wire: Wire) throws -> Void) throws {
         let a = try store(), b = try store()
         var text = RepairTests.noise(1, 60_000)
@@ -182,7 +183,7 @@ import Testing
         try body(a, b, made, wire)
     }
 
-    /// A sender counts what the receiver counts, and sends some values whole, so that the link goes on.
+    /// A sender counts as the receiver does, and sends some values whole, so the link continues.
     @Test func aSenderObeysTheBound() throws {
         try edited { a, b, made, wire in
             var wire = wire
@@ -195,7 +196,8 @@ import Testing
         }
     }
 
-    /// What a sender of another make brings before the bound stays, and the next link brings the rest with whole values.
+    /// A sender that ignores the bound: versions that arrive before it is exceeded remain, and the next link brings the rest as whole
+    /// values.
     @Test func aSenderThatDoesNotObeyTheBoundGetsOnOverTheNextLink() throws {
         try edited { a, b, made, wire in
             var wire = wire
@@ -210,7 +212,7 @@ import Testing
         }
     }
 
-    /// Versions that the store has are neither counted nor made.
+    /// Versions that the store already has are neither counted nor computed.
     @Test func presentVersionsAreNotCounted() throws {
         let a = try store(), b = try store()
         var text = RepairTests.noise(1, 60_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSLive
 
-/// The handshake of direct connections against the published vectors of its pattern.
+/// The handshake of direct connections, against the published vectors of its pattern.
 @Suite("Live: the handshake") struct NoiseTests {
     private static func vectors() throws -> [[String: [UInt8]]] {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

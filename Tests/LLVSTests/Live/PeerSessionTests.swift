@@ -8,14 +8,14 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSLive
 
-/// Two sessions whose bytes are carried in memory: docs/live-protocol.md.
+/// Two sessions connected in memory: docs/live-protocol.md.
 @Suite("Live: sessions") struct PeerSessionTests {
     static let pairing = [UInt8](0..<48)
 
-    /// Two ends and what lies between them.
+    /// Two sessions and the bytes between them.
     struct Wire {
         var a: PeerSession, b: PeerSession
-        /// Bytes that went either way.
+        /// The number of bytes carried in either direction.
         var carried = 0
         var failure: (any Error)?
 
@@ -48,7 +48,7 @@ import Testing
             return count
         }
 
-        /// Carries bytes until neither side has any; or so many of them.
+        /// Carries bytes until neither side has any, or up to a limit.
         mutating func run(chunk: Int = 100_000, limit: Int = .max) throws {
             while carried < limit {
                 let room = min(chunk, limit - carried)
@@ -99,7 +99,7 @@ import Testing
                 try wire.run(chunk: chunk)
                 try expectSame(a, b, "\(Sample.hint(seed))")
                 #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep, "\(Sample.hint(seed))")
-                // Exact: what the other side had was not sent.
+                // Versions that the other side had were not sent.
                 #expect(wire.a.state.sent == before.0.subtracting(before.1).subtracting([EmptyRoot.id]).count, "\(Sample.hint(seed))")
                 #expect(wire.b.state.sent == before.1.subtracting(before.0).subtracting([EmptyRoot.id]).count, "\(Sample.hint(seed))")
                 #expect(wire.a.state.device == "second" && wire.b.state.device == "first")
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// An observer of the store hears of what came within the call that took it, and may ask the session.
+    /// An observer of the store is called within the call that received the versions, and may call the session.
     @Test func anObserverOfTheStoreAsksTheSession() throws {
         let (one, two) = (try store(), try store())
         var random = SeededRandom(seed: 9)
@@ -135,7 +135,7 @@ import Testing
         observation.cancel()
     }
 
-    /// Histories of which HAVE tells little, and whose lists would be too long.
+    /// Histories for which HAVE says little, and whose lists would be too long.
     @Test func manyBranchesAreComparedByRanges() throws {
         var random = SeededRandom(seed: 9)
         let a = try store(), b = try store()
@@ -154,7 +154,7 @@ import Testing
         var wire = try Wire(a, b, hashesLimit: 50)
         try wire.run()
         try expectSame(a, b, "by ranges")
-        #expect(wire.a.state.sent == 25 && wire.b.state.sent == 25, "what the other side has is not sent")
+        #expect(wire.a.state.sent == 25 && wire.b.state.sent == 25, "versions that the other side has are not sent")
         #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
         #expect(wire.carried < 100_000, "\(wire.carried) bytes")
     }
@@ -196,7 +196,7 @@ import Testing
             try expectSame(c, d, "cut at \(limit)")
             #expect(
                 wire.a.state.received + wire.b.state.received + next.a.state.received + next.b.state.received
-                    == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "nothing came twice")
+                    == (try ids(c).subtracting(ids(copyOfA)).union(ids(d).subtracting(ids(copyOfB)))).count, "no version arrived twice")
         }
     }
 
@@ -233,16 +233,16 @@ import Testing
         var later = try Wire(a, b, identities: identities)
         try later.run()
         try expectSame(a, b, "later")
-        #expect(later.b.state.sent == 1 && later.a.state.sent == 0, "what came from the other side does not go back")
+        #expect(later.b.state.sent == 1 && later.a.state.sent == 0, "versions from the other side are not sent back")
         #expect(later.carried < 2_000, "\(later.carried) bytes for one version")
-        // Without keys of their own they do not know each other again, and find out.
+        // Without identities the devices do not recognize each other, and still transfer nothing.
         var unknown = try Wire(a, b)
         try unknown.run()
         #expect(unknown.a.state.sent == 0 && unknown.b.state.sent == 0 && unknown.a.state.phase == .inStep)
     }
 
-    /// What came counts as here once it is stored, and not before: neither does the other side hear of it, nor is it passed over by the
-    /// next link, when storing it fails.
+    /// A received version counts as present only once it is stored. If storing fails, it is neither acknowledged nor skipped by the next
+    /// link.
     @Test(arguments: [1, 2, 3]) func whatCouldNotBeStoredDoesNotCountAsHere(_ tries: Int) throws {
         var random = SeededRandom(seed: 14)
         let storage = HookedStorage(), a = try store(), b = try Store(storage: storage, options: Store.Options())
@@ -255,7 +255,7 @@ import Testing
         let had = try ids(b)
         storage.beforeAppend = { throw StoreError(.noSpace, "The disk is full.") }
         for number in 0..<tries {
-            // The link that was open, then others.
+            // The open link first, then new ones.
             var wire = number == 0 ? first : try Wire(a, b, identities: identities)
             if number == 0 { try wire.a.storeChanged() }
             #expect(throws: StoreError.self) { try wire.run() }
@@ -269,8 +269,8 @@ import Testing
         #expect(last.a.negotiation == nil && last.a.state.sent == 5, "they know each other still")
     }
 
-    /// What is acknowledged is on the disk when the bytes that say so leave: whoever opens the store then has it, whatever becomes of this
-    /// process.
+    /// Versions are on the disk by the time their acknowledgement leaves. Any process that opens the store then has them, even if this one
+    /// ends.
     @Test func whatIsAcknowledgedOutlivesTheProcess() throws {
         var random = SeededRandom(seed: 15)
         let folder = TemporaryDirectory(), a = try store(), b = try store(folder)
@@ -280,7 +280,7 @@ import Testing
         while wire.a.state.phase != .inStep {
             _ = try Wire.pump(wire.a, wire.b, 700)
             let before = wire.a.sending.acknowledged, count = try buffer.withUnsafeMutableBytes { try wire.b.send(into: $0) }
-            // As a process that is killed behind that leaves it: nothing more is done by this one.
+            // The state that a killed process would leave: this process does nothing more.
             let other = try store(folder), there = try ids(other)
             try other.close()
             try buffer.withUnsafeBytes { try wire.a.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
@@ -291,7 +291,7 @@ import Testing
         #expect(looks == 1)
     }
 
-    /// A receiver does not send everything back over the next link, nor after the stores were opened again.
+    /// A receiver does not send everything back over the next link, nor after the stores were reopened.
     @Test(arguments: [false, true]) func whatCameOverALinkIsNotSentBackOverTheNext(opensAnew: Bool) throws {
         var random = SeededRandom(seed: 16)
         let folders = (TemporaryDirectory(), TemporaryDirectory())
@@ -314,8 +314,8 @@ import Testing
         }
     }
 
-    /// Who only receives does not send it back at a later link: neither what came over a whole link, nor what came before one was cut, nor
-    /// while something of its own waits; also when both were opened anew.
+    /// A device that only receives sends nothing back over a later link: neither versions of a complete link, nor those that came before
+    /// one was cut, nor while a version of its own waits; also after both stores were reopened.
     @Test(arguments: [false, true]) func whatCameFromAPeerDoesNotGoBack(_ isFile: Bool) throws {
         var random = SeededRandom(seed: 15)
         let folders = (TemporaryDirectory(), TemporaryDirectory())
@@ -328,7 +328,7 @@ import Testing
             var cut = try Wire(a, b, identities: identities)
             if session > 2 {
                 try cut.run(chunk: 1_000, limit: 12_000)
-                #expect(try ids(b) != ids(a) && cut.b.state.received > 0, "\(cut.b.state.received) of \(here) came")
+                #expect(try ids(b) != ids(a) && cut.b.state.received > 0, "\(cut.b.state.received) of \(here) arrived")
                 #expect(cut.b.state.sent == 0, "session \(session)")
                 if session == 4 { try save(b, &random) }
             }
@@ -354,7 +354,7 @@ import Testing
         }
     }
 
-    /// Devices that know each other, and have much that came by another road: it is asked about first, on either side, and not sent twice.
+    /// Devices that know each other, and have received much by another way. They first ask for it, on either side, and send nothing twice.
     @Test(arguments: [0, 1, 2], [false, true]) func whatCameByAnotherRoadIsNotSent(_ roads: Int, _ isListed: Bool) throws {
         var random = SeededRandom(seed: 16)
         let a = try store(), b = try store(), identities = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
@@ -369,7 +369,8 @@ import Testing
         _ = try link("first")
         let count = isListed ? 500 : 1_500
         for _ in 0..<count { try save(a, &random); if roads == 2 { try save(b, &random) } }
-        // By packs: all of it one way, or what either had then both ways, and more that the other lacks.
+        // By packs: everything in one direction, or both sides' versions in both directions, and then more versions that the other side
+        // lacks.
         if roads > 0 { try carryPack(from: a, to: b) }
         if roads == 2 { try carryPack(from: b, to: a) }
         let lacking = roads == 0 ? count : 7
@@ -396,7 +397,7 @@ import Testing
         }
     }
 
-    /// A large value of which a part had come goes on where it was when the store is opened anew, unless that is not what it was.
+    /// A large value of which a part had arrived continues in the reopened store, unless the part has changed.
     @Test(arguments: ["kept", "damaged", "another's", "old", "gone"]) func aLargeValueGoesOnInAStoreThatIsOpenedAnew(_ how: String) throws {
         let folders = (TemporaryDirectory(), TemporaryDirectory())
         var data = [UInt8](repeating: 0, count: 10 << 20)
@@ -421,7 +422,7 @@ import Testing
             bytes[100] ^= 1
             try b.storage.cachePut(first, bytes[32...].withUnsafeBytes { SHA256.digest($0) } + bytes[32...])
         case "old":
-            // The eighth byte of the time, from the lowest: it was made long ago.
+            // The eight bytes of the time: set to long ago.
             for i in 0..<8 { known[i] = 0 }
             try b.storage.cachePut(list, known)
         case "gone": try b.storage.cacheDelete(first)
@@ -436,7 +437,7 @@ import Testing
         #expect(try b.storage.cacheGet(list) == nil && b.storage.cacheGet(first) == nil, "nothing is kept that is not needed")
     }
 
-    /// A side that knows the other does so, too, after the stores were opened again.
+    /// Devices still know each other after the stores were reopened.
     @Test(arguments: ["opened anew", "set back", "copied", "kept nothing", "another order"])
     func whatIsKnownOfAPeerOutlivesTheOpening(_ how: String) throws {
         var random = SeededRandom(seed: 12)
@@ -467,7 +468,7 @@ import Testing
         }
         switch how {
         case "set back":
-            // The other side has more than this one remembers, by the name of the order in which it came: of the same opening.
+            // The other side has more than this one remembers, under the same incarnation: both are of one opening.
             let a = try store(folders.0), b = try store(folders.1)
             try save(a, &random)
             var wire = try Wire(a, b, identities: identities)
@@ -486,7 +487,7 @@ import Testing
             for _ in 0..<60 { try save(again, &random) }
             try again.close()
         case "copied":
-            // The other one continues under the same key, too.
+            // The other store continues with the same identity.
             #expect(try exchange(saving: 20, &random).knew)
             let later = URL(fileURLWithPath: aside.path + "/later")
             try FileManager.default.moveItem(at: place, to: later)
@@ -528,7 +529,7 @@ import Testing
         }
     }
 
-    /// In the background a link in which nothing moves says goodbye after 20 minutes.
+    /// In the background, a link without transfers says goodbye after 20 minutes.
     @Test func whoIsIdleInTheBackgroundSaysGoodbye() throws {
         var random = SeededRandom(seed: 14)
         let a = try store()
@@ -546,7 +547,7 @@ import Testing
         wire.a.setBackground(true)
         try wait(from: 3_020, until: 4_200)
         #expect(wire.a.state.phase == .inStep)
-        // A moved version restarts the time.
+        // A transferred version restarts the time.
         try save(a, &random)
         try wire.a.storeChanged()
         try wire.run()
@@ -557,7 +558,7 @@ import Testing
         #expect(wire.a.state.error == nil && wire.b.state.error == nil, "both said goodbye")
     }
 
-    /// Received versions are left to their maker for ten minutes, unless a version to be sent builds on them.
+    /// For ten minutes, received versions are left to their maker to send, unless a version to be sent builds on them.
     @Test func whatCameOverALinkIsLeftToItsMaker() throws {
         let a = try store(), b = try store(), folder = TemporaryDirectory()
         let theirs = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("a"), data: [1])]).id
@@ -595,7 +596,7 @@ import Testing
         #expect(known.mayNegotiate([5], at: 2_000), "where it is not known from where")
         for number in 0..<10 { #expect(known.mayNegotiate([6, UInt8(number)], from: "here", at: 2_001)) }
         #expect(!known.mayNegotiate([7], from: "here", at: 2_001))
-        // The same by links, whose other side is not known again.
+        // The same with links whose other side is never recognized.
         var refused: StoreError?
         for _ in 0..<1_000 where refused == nil {
             var wire = try Wire(self.store(), store)
@@ -607,7 +608,7 @@ import Testing
         #expect(refused?.message.contains("again and again") == true)
     }
 
-    /// A store is closed while it sends, and another call hears of that before the failure of sending was told: the goodbye goes out.
+    /// A store is closed while it sends. Another call gets the error before the sending call does. The goodbye is sent nevertheless.
     @Test func theGoodbyeOfAStoreThatIsClosedIsNotLost() throws {
         let a = try store(), b = try store()
         var wire = try Wire(a, b), buffer = [UInt8](repeating: 0, count: 1 << 20), random = SeededRandom(seed: 15)
@@ -617,20 +618,20 @@ import Testing
             _ = try a.makeVersion(basedOn: nil, changes: [.insert(ValueID("v"), data: data)])
         }
         try wire.a.storeChanged()
-        // A part of what was made to be sent: the rest goes first.
+        // Sends a part of the pending bytes. The rest goes before the goodbye.
         #expect(try Wire.pump(wire.a, wire.b, 10) == 10)
         try a.close()
         #expect(try Wire.pump(wire.a, wire.b, 1 << 20) > 0)
         #expect(throws: StoreError.self) { try wire.a.storeChanged() }
         let count = try buffer.withUnsafeMutableBytes { try wire.a.send(into: $0) }
         try buffer.prefix(count).withUnsafeBytes { try wire.b.receive($0) }
-        // Without a goodbye it would have been cut.
+        // Without a goodbye the link would count as cut.
         try wire.b.receiveEnd()
         #expect(wire.b.state.phase == .ended && wire.b.state.error == nil)
         #expect(wire.a.state.error?.code == .closed)
     }
 
-    /// A side that said goodbye is not linked any more, even while the session is held.
+    /// A side that said goodbye no longer counts as linked, even while the program holds the session.
     @Test func whatHasEndedIsNotCounted() throws {
         let store = try self.store()
         var sessions: [Wire] = []
@@ -701,12 +702,12 @@ import Testing
                     }
                 }
             } catch { isRefused = true }
-            // A size that grew makes the other side wait for the rest.
+            // If a size has grown, the other side waits for more bytes.
             #expect(isRefused || (wire.a.state.phase != .inStep || wire.b.state.phase != .inStep) || index >= position, "byte \(index)")
         }
     }
 
-    /// A session that ended by an error counts for no limit of links, also before the program lets go of it.
+    /// A session that ended with an error no longer counts for the limit of links, even before the program releases it.
     @Test func aSessionThatEndedByAnErrorIsNoOpenLink() throws {
         let listening = try store(), identity = [UInt8](repeating: 3, count: 32), known = PeerKnowledge.of(listening)
         var ended: [PeerSession] = []
@@ -731,14 +732,14 @@ import Testing
         try wire.a.tick(100)
         try wire.a.tick(131)
         try wire.run()
-        // The answer counts as a sign.
+        // The answer counts as a sign of life.
         try wire.a.tick(191)
         try wire.a.tick(222)
         #expect(throws: StoreError.self) { try wire.a.tick(282) }
         #expect(wire.a.state.error?.code == .cutShort)
     }
 
-    /// Frames of any bytes: decoded, or refused, and what is decoded is encoded again as it was.
+    /// Frames of arbitrary bytes are decoded or refused. A decoded frame is encoded again to the same bytes.
     @Test func framesOfAnyBytes() throws {
         var random = SeededRandom(seed: 6)
         let ids = [VersionID(high: 1, low: 2), try VersionID("abc")]

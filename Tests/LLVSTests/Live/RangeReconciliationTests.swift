@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSLive
 
-/// Two sides that compare ranges: docs/live-protocol.md, section 4.
+/// Two sides compare their versions by ranges: docs/live-protocol.md, section 4.
 @Suite("Live: ranges") struct RangeReconciliationTests {
     private func keys(_ numbers: some Sequence<Int>) -> [OrderKey] {
         numbers.map { number in
@@ -17,7 +17,7 @@ import Testing
     private func side(_ numbers: some Sequence<Int>) -> RangeReconciliation { RangeReconciliation(keys(numbers), hash: hash) }
     private func numbers(_ ids: [VersionID]) -> Set<Int> { Set(ids.map { Int($0.low) }) }
 
-    /// Lets them speak in turn, over bytes; how many frames it took.
+    /// Lets the two sides take turns, over bytes. Returns the number of frames.
     private func compare(_ a: inout RangeReconciliation, _ b: inout RangeReconciliation) throws -> Int {
         var said: [VersionRange]? = try a.begin(), turns = 0
         while let ranges = said {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// More ranges differ than a frame has room for: the rest of them is asked about in the next.
+    /// More ranges differ than fit into a frame; the next frame asks for the rest.
     @Test func differencesEverywhere() throws {
         let all = 0..<40_000, mine = all.filter { $0 % 23 != 0 }, theirs = all.filter { $0 % 29 != 0 }
         var a = side(mine), b = side(theirs)
@@ -81,9 +81,9 @@ import Testing
             #expect(answer?.contains(where: \.isQuestion) == true)
         }
         #expect(try a.take(question) == [VersionRange(contents: .unknown)])
-        #expect(a.isDone && a.lacking.count == 500, "what was not found out is sent")
+        #expect(a.isDone && a.lacking.count == 500, "versions whose state is unknown are sent")
         #expect(throws: LiveFault.self) { try a.take(question) }
-        // Neither does one who asks nothing get further.
+        // A side that never asks makes no progress either.
         var b = side(0..<500)
         #expect(try b.take([VersionRange(contents: .settled)]) == nil)
         #expect(throws: LiveFault.self) { try b.take(question) }

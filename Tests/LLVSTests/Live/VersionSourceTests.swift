@@ -5,9 +5,9 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSLive
 
-/// Tests what one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
+/// What one side of a direct connection reads for the other: docs/live-protocol.md, "WANT and BLOB".
 @Suite("Live: large values") struct VersionSourceTests {
-    /// Two values of 3 MiB that deflate well, in two versions, and a third version that names the first value again.
+    /// Two compressible values of 3 MiB in two versions, and a third version that names the first value again.
     private func source() throws -> (source: VersionSource, values: [[UInt8]], digests: [[UInt8]]) {
         var options = Store.Options()
         options.storage = .memory
@@ -31,7 +31,7 @@ import Testing
         #expect(try source.piece(digests[0], UInt64(values[0].count), 10).isEmpty)
     }
 
-    /// Each time a value is inflated from its beginning: a byte that is asked for would cost all of it.
+    /// Each request inflates a value from its beginning, so a request for one byte would cost all of it.
     @Test(arguments: [[0, 1], [0]]) func whoAsksAgainAndAgainIsTurnedAway(_ order: [Int]) throws {
         var (source, _, digests) = try source()
         var read = 0
@@ -47,13 +47,13 @@ import Testing
             }
         }
         #expect(fault?.code == .bound && read <= 2 * (2 * 3 + VersionSource.begunLimit))
-        // Acknowledged versions are not named any more.
+        // Acknowledged versions are no longer named.
         source.forget()
         #expect(try source.piece(digests[0], 0, 1).isEmpty)
     }
 
     #if DEBUG
-    /// Each frame of a peer may say how far it is: that costs no look at all that is here.
+    /// Each frame of a peer may say how far it is. Recording that does not visit all versions.
     @Test func whatAPeerSaysOfItsOrderIsNotedAtOnce() throws {
         var options = Store.Options()
         options.storage = .memory

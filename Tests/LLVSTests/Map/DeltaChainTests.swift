@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Lines of versions that have no maps of their own.
+/// Delta chains: lines of versions without maps of their own.
 @Suite struct DeltaChainTests {
     @Test(arguments: 0..<5) func aLineAnswersAsTheMapsOfItsVersions(alphabet: Int) throws {
         let makeKey = MapTests.alphabets[alphabet].key
@@ -14,7 +14,7 @@ import Testing
             let lines = DeltaChains(MemoryAccount(total: 64 << 20))
             var view = lines.begin(MapCache.Slot(root: node), of: 7)
             var versions: [(ordinal: UInt32, node: MapNode?)] = [(7, node)]
-            // Some of them are removed again.
+            // Some of the changes are removals.
             var keys = MapTests.contents(node).keys.sorted { Bytes.compare($0, $1) < 0 }
             for step in UInt32(0)..<sample(usual: 200, deep: 300) {
                 var changes: [[UInt8]: UInt32?] = [:]
@@ -61,7 +61,7 @@ import Testing
         append(3, [[1]: 3], to: start, of: lines)
         #expect(lines.view(3) == nil)
         #expect([UInt8(1)].withUnsafeBytes { lines.view(2)?.lookup($0)?.version } == 2)
-        #expect([UInt8(1)].withUnsafeBytes { start.lookup($0) } == nil, "what was found once stays true")
+        #expect([UInt8(1)].withUnsafeBytes { start.lookup($0) } == nil, "an earlier lookup remains valid")
     }
 
     @Test func aLongHistoryOfSmallVersionsIsWhatWasSaved() throws {
@@ -69,7 +69,7 @@ import Testing
         var random = SeededRandom(seed: 5)
         var head = try store.set(["0": "0"], nil)
         var model = ["0": "0@\(head.id)"], snapshots = [(head, model)]
-        // Longer than a line, so that several follow each other, and now and then from further back.
+        // Longer than one chain, so several follow each other. Now and then it continues from an older version.
         for step in 1..<8_600 {
             if step % 701 == 0, let (version, state) = snapshots.randomElement(using: &random) { (head, model) = (version, state) }
             let key = "\(Int.random(in: 0..<300, using: &random))"
@@ -92,14 +92,14 @@ import Testing
         var heads = Array(repeating: root, count: 6)
         var states = Array(repeating: ["shared": "0@\(root.id)"], count: 6)
         let errors = Parallel.run(threads: 6, times: 300) { thread, turn in
-            // Each on its own line, but all from one version every so often.
+            // Each thread has its own line, but every so often all continue from one version.
             let (base, state) = lock.withLock { turn % 100 == 50 ? (heads[0], states[0]) : (heads[thread], states[thread]) }
             let key = turn % 3 == 0 ? "shared" : "\(thread)-\(turn % 20)"
             let made = try store.set([key: "\(turn)"], base)
             var next = state
             next[key] = "\(turn)@\(made.id)"
             if turn % 10 == 0, try store.state(made.id) != next {
-                throw StoreError(.internal, "thread \(thread), turn \(turn): not what was saved")
+                throw StoreError(.internal, "thread \(thread), turn \(turn): the state differs from the saved one")
             }
             guard try store.recordedChanges(madeIn: made.id).first?.kind == (state[key] == nil ? .insert : .update) else {
                 throw StoreError(.internal, "a label that is not true")
@@ -112,7 +112,7 @@ import Testing
         for (head, state) in zip(heads, states) { #expect(try store.state(head.id) == state) }
     }
 
-    /// 4,000 of them would have 16 MiB if each map had its own ids.
+    /// If each map had its own copy of the ids, 4,000 bytes each, it would have 16 MiB.
     @Test func whatAChangeCostsDoesNotGrowWithTheLengthOfIDs() throws {
         let budget = 16 << 20, cache = MapCache(MemoryAccount(maps: budget), readers: ReadWriteLock())
         func key(_ i: Int) -> [UInt8] { Array("\(i &* 0x9E37_79B9 % 1_000_000_007)".utf8) + [UInt8](repeating: 0x2D, count: 4_000) }
@@ -127,7 +127,7 @@ import Testing
         let all = Array(sequence(first: 0) { $0 + 1 }.prefix(3_000))
         var slot = cache.store(0, node, changes: 600, on: MapCache.Slot())
         for step in all {
-            // Every third adds an id; others change one.
+            // Every third change adds an id; the others change one.
             let i = step % 3 == 2 ? 600 + step : step % 600
             let next = changed(i, UInt32(step), slot.root), cost = try #require(next).memory(beside: slot.root)
             #expect(cost < (step % 3 == 2 ? 4 * MapNode.leafBytes : 4_096), "step \(step): \(cost) bytes")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LLVSCore
 
-/// Maps that lie in a persisted map, beside those in memory.
+/// Flat maps of persisted maps, compared with maps in memory.
 @Suite struct FlatMapTests {
-    /// The map written as a persisted map and opened; nil for the empty one.
+    /// Writes the map as a persisted map and opens it; nil for the empty map.
     static func flatten(_ node: MapNode?, versionLimit: Int = 1 << 20) throws -> FlatMap? {
         guard let bytes = try bytes(of: node) else { return nil }
         return FlatMap(OpenCache(copying: bytes.bytes), versionLimit: versionLimit)
@@ -55,7 +55,7 @@ import Testing
                         }
                         #expect(a == b)
                         guard size <= 1_000 else { return }
-                        // Backwards it is the same, turned round.
+                        // Walking backwards gives the same in reverse.
                         for map in [root, node] {
                             var there: [[UInt8]] = [], back: [[UInt8]] = []
                             map?.forEach(from: l, to: h) { key, _ in
@@ -75,7 +75,7 @@ import Testing
                     one.withUnsafeBytes { #expect(root.lookup($0)?.version == node?.lookup($0)?.version, "\(one)") }
                 }
             }
-            // Many at once, there and not, in a persisted map, in one that was changed, and in memory.
+            // Many lookups at once, of present and absent ids: in a persisted map, in one with changes, and in memory.
             let asked: [[UInt8]] = keys.prefix(100).flatMap { key -> [[UInt8]] in [key, key + [0]] } + [[UInt8]()]
             let change = ([0x62] as [UInt8]).withUnsafeBytes {
                 try? MapNode.applying([MapChange(key: $0, entry: MapEntry(version: 5, size: 0, bodyOffset: 0))][...], to: root)
@@ -123,7 +123,7 @@ import Testing
                 #expect(MapPatch(patch, count: flat.count, versionLimit: 5) == nil)
                 // A map built on the patched one differs from the persisted map like an independent one.
                 #expect(MapPatch.encode(flat, to: patched, limit: 10_000) == patch)
-                // Every cut and changed byte is a map or none; nothing is read out of bounds.
+                // Any truncated or changed patch gives some map or none, and nothing is read out of bounds.
                 for _ in 0..<60 {
                     var broken = patch
                     let at = Int.random(in: 0..<broken.count, using: &random)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    /// Checksums that match what is between them, where the footer can be read.
+    /// Makes the checksums match the contents, if the footer can be read.
     static func reseal(_ bytes: inout [UInt8]) {
         let end = bytes.count - FlatMapFile.footerSize
         guard end >= 0 else { return }
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    /// Checksums are made to match: whatever the bytes are, reading stays within them and ends.
+    /// Checksums are made to match. Whatever the bytes are, reading stays within them and ends.
     @Test(arguments: 0..<5) func brokenBytesAreRefusedOrHarmless(alphabet: Int) throws {
         var random = SeededRandom(seed: UInt64(alphabet))
         let bytes = try #require(try Self.bytes(of: Self.map(150, &random, alphabet: alphabet)))
@@ -182,7 +182,7 @@ import Testing
             }
             for number in [0, flat.count / 2, flat.count - 1] { flat.withKey(number) { _ in } }
         }
-        // The footer whole; of the rest every third byte, of each alphabet others.
+        // Every byte of the footer. Of the rest the usual run changes every third byte, others for each alphabet.
         let end = whole.count - FlatMapFile.footerSize, step = sample(usual: 3, deep: 1)
         for at in Array(stride(from: alphabet % step, to: end, by: step)) + Array(end..<whole.count) {
             let was = whole[at]

@@ -56,7 +56,7 @@ import Testing
                     #expect(Self.ask(bytes, patch, one) == Self.answer(later, one), "\(alphabet), \(size), \(one)")
                 }
             }
-            // A version that is none of the history's.
+            // An entry whose version is beyond the limit.
             let key = try #require(known.first { Self.answer(map, $0) == .entry(999) } ?? known.first), version = Self.answer(map, key)
             if case .entry(let number) = version { #expect(Self.ask(bytes, nil, key, versionLimit: Int(number)) == .void) }
         }
@@ -71,7 +71,7 @@ import Testing
         #expect(asked == (map?.count ?? 0) / 256 && asked > 0)
     }
 
-    /// Each id is in another part of the map, and what was looked at stays.
+    /// Each id is in another part of the map, and the parts that were checked remain in memory.
     @Test func noMoreIsKeptInMemoryThanMayBe() throws {
         var random = SeededRandom(seed: 2)
         let map = FlatMapTests.map(20_000, &random, alphabet: 3), most = 8 * FlatMapFile.blockSize
@@ -83,8 +83,8 @@ import Testing
         #expect(file.checkedBytes >= most && file.checkedBytes <= most + 4 * FlatMapFile.blockSize, "\(file.checkedBytes)")
     }
 
-    /// With the checksums as they were: no byte that changed makes another answer. With checksums that were made to match:
-    /// nothing is read out of bounds, and every walk ends.
+    /// With the old checksums, no changed byte leads to a wrong answer. With checksums made to match, nothing is read out of bounds and
+    /// every walk ends.
     @Test(arguments: 0..<5) func changedBytesAreNeverAnotherAnswer(alphabet: Int) throws {
         var random = SeededRandom(seed: UInt64(alphabet))
         let map = FlatMapTests.map(700, &random, alphabet: alphabet)
@@ -104,7 +104,7 @@ import Testing
         for cut in stride(from: 0, to: whole.count, by: 61) { #expect(Self.ask(Array(whole.prefix(cut)), nil, keys[0]) == .void) }
     }
 
-    /// A store whose map is damaged somewhere: every value is there, whatever is read first.
+    /// A store with a damaged map returns every value, in any order of reads.
     @Test func aStoreReadsOneValueAndMendsWhatIsDamaged() throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(0, directory)

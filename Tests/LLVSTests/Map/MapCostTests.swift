@@ -4,9 +4,9 @@ import LLVSTestSupport
 import Testing
 @testable import LLVSCore
 
-/// How many nodes of maps operations read and make: they are what grows with the number of values, if anything does.
-/// The numbers depend on the ids alone, so a change of the map that makes them larger is seen on any machine.
-/// (test_costs.c counts allocations, system calls and bytes.)
+/// Counts how many nodes of maps operations read and make. If anything grows with the number of values, these counts do. They depend only
+/// on the ids, so a change of the map that makes them larger shows on any machine. (test_costs.c counts allocations, system calls and
+/// bytes.)
 @Suite struct MapCostTests {
     /// The cost of one operation on a store with this many values.
     struct Row {
@@ -22,7 +22,7 @@ import Testing
     }
     static let counts = [1_000, 20_000]
 
-    /// Rewrite it by `LLVS_PRINT_COSTS=1 swift test --filter MapCostTests` if a change is meant to alter costs.
+    /// After an intended change of costs, print the new table with `LLVS_PRINT_COSTS=1 swift test --filter MapCostTests`.
     static let expected = [
         Row("fetch", 1000, read: 0, made: 0),
         Row("save a value", 1000, read: 0, made: 0),
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// One measured operation after another on one store, in the order of the table.
+    /// Measures one operation after another on one store, in the order of the table.
     static func measure(_ count: Int, _ found: (String, MapWork.Counts) -> Void) throws {
         let directory = TemporaryDirectory()
         let ids = try ids(count)
@@ -99,7 +99,7 @@ import Testing
         try counting("merge the same 20") { head = try store.merge(a, with: b, arbiter: BuiltInArbiter.mostRecentChange).id }
         try store.close()
 
-        // The costs with a persisted map of another handle.
+        // The costs with a persisted map that another handle wrote.
         store = try open()
         try counting("reopened: first fetch") { _ = try store.value(ids[1], at: head) }
         try counting("reopened: fetch") { _ = try store.value(ids[2], at: head) }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import LLVSCore
 
-/// The decisions between lookups, deltas and maps as a table, which shows the effect of a change of the policy.
+/// A table of the decisions between lookups, deltas and maps, which shows the effect of a change of the policy.
 @Suite struct MapPolicyTests {
     @Test func aMapIsMadeForReadsWhenItPays() {
-        // (read, of at most so many changes)
+        // (number of the read, changes that are worth a map at that read)
         for (reads, changes) in [(1, 16), (2, 16), (32, 16), (63, 16), (64, 128), (65, 16), (100, 16), (128, 256), (4_096, 8_192)] {
             #expect(MapPolicy.changesWorthAMap(reads: reads) == changes, "read \(reads)")
         }
@@ -40,9 +40,9 @@ import Testing
     @Test func aLargePartOfAMapIsWrittenFlat() {
         for (changes, values, versions) in [
             ([4_095], 0, 0), ([4_096], 0, 1), ([4_096], 32_768, 1), ([4_096], 32_776, 0), ([1_000_000], 8_000_000, 1),
-            // Several at once, up to the first of few changes.
+            // Several versions at once, up to the first with few changes.
             ([4_096, 4_096, 10, 4_096], 65_536, 2), ([4_096, 4_096], 65_544, 0), (Array(repeating: 4_096, count: 100), 0, 64),
-            // So many that they would take too much memory otherwise.
+            // Changes so large that they would otherwise take too much memory.
             ([131_072], 10_000_000, 0), ([131_073], 10_000_000, 1),
         ] {
             #expect(
@@ -53,7 +53,7 @@ import Testing
 
     @Test func whatGoesIntoAMapAtOnceFitsIntoTheReserve() {
         for (versions, values, reserve, changes) in [
-            // By the length of the way.
+            // In proportion to the number of versions.
             (1, 0, 4 << 20, 1_024), (32_768, 0, 4 << 20, 1_024), (32_800, 0, 4 << 20, 1_025), (1_000_000, 0, 4 << 20, 31_250),
             // If there are more values than fit, each change copies a leaf of its own.
             (1_000_000, 32_768, 4 << 20, 31_250), (1_000_000, 32_769, 4 << 20, 1_024), (1_000_000, 1_000_000, 16 << 20, 4_096),
@@ -82,7 +82,7 @@ import Testing
                 MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy,
                 "\(overlay) of \(values), \(memory) bytes")
         }
-        // Entries alone are written soon.
+        // If only entries changed, the map is written sooner.
         for (overlay, memory, isHeavy) in [(1_023, budget, false), (1_024, budget / 2, false), (1_024, budget / 2 + 1, true)] {
             #expect(MapPolicy.isHeavy(overlay: overlay, values: 80_000, memory: memory, budget: budget, isRelisted: true) == isHeavy)
         }

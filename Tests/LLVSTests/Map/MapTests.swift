@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// The map against a sorted array, on key sets that stress its shape.
+/// The map compared with a sorted array, for sets of keys that stress its shape.
 @Suite struct MapTests {
     static let alphabets: [(name: String, key: @Sendable (inout SeededRandom) -> [UInt8])] = [
         ("nested", { r in [UInt8](repeating: 0x61, count: Int.random(in: 1...300, using: &r)) }),
@@ -48,10 +48,10 @@ import Testing
         return out
     }
 
-    /// A leaf with its first key, or an inner node with its prefix and symbols.
+    /// The shape of a node: a leaf with its first key, or an inner node with its prefix and symbols.
     struct Shape: Equatable { let count: Int, key: [UInt8], symbols: [UInt16]? }
 
-    /// Returns where the nodes are, which the contents alone decide.
+    /// Returns the shapes of all nodes, which depend only on the contents.
     static func shape(_ node: MapNode?) -> [Shape] {
         var found: [Shape] = []
         func add(_ node: MapNode) {
@@ -65,7 +65,7 @@ import Testing
 
     @Test(arguments: 0..<6) func mapBehavesLikeASortedDictionary(alphabet: Int) throws {
         let (name, makeKey) = Self.alphabets[alphabet]
-        // Long keys take long.
+        // Long keys take much time.
         for seed in Sample.seeds(usual: 1, deep: name == "long" ? 1 : 6) {
             var random = SeededRandom(seed: seed)
             var node: MapNode?, model: [[UInt8]: UInt32] = [:]
@@ -77,13 +77,13 @@ import Testing
                     let key = removing ? (model.keys.randomElement(using: &random) ?? makeKey(&random)) : makeKey(&random)
                     changes[key] = .some(removing ? nil : UInt32.random(in: 0..<1000, using: &random))
                 }
-                // Now and then what is built upon lies in a persisted map.
+                // Now and then the base of a change is a persisted map.
                 if step % 9 == 4 { node = try FlatMapTests.flatten(node).map { MapNode($0) } }
                 node = Self.apply(changes, to: node)
                 for (key, value) in changes { model[key] = value }
                 if let wrong = node?.checkInvariants() { Issue.record("\(name) \(Sample.hint(seed)) step \(step): \(wrong)") }
                 #expect(Self.contents(node) == model, "\(name) \(Sample.hint(seed)) step \(step)")
-                // Canonical: the same contents built at once are found to be the same, and have the same shape.
+                // Canonical: a map rebuilt at once from the same contents compares as equal and has the same shape.
                 let rebuilt = Self.apply(model.mapValues { Optional($0) }, to: nil)
                 #expect(MapNode.haveSameContents(rebuilt, node) && Self.shape(rebuilt) == Self.shape(node))
                 snapshots.append((node, model))

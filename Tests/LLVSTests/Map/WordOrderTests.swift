@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Putting things in order by eight bytes of each.
+/// Sorting by the first eight bytes of each item.
 @Suite struct WordOrderTests {
     @Test("few and many, with words that are equal", arguments: [0, 1, 2, 255, 256, 257, 5_000]) func order(count: Int) {
         var random = SeededRandom(seed: UInt64(count))
@@ -13,7 +13,7 @@ import Testing
                 let kind = random.next() % kinds
                 return kind << 56 | (kind &* 0x9E37_79B9) << 8 | (kinds == 1_000 ? random.next() & 0xFF : 0)
             }
-            // Behind the words; no two are the same.
+            // What follows the words; no two are equal.
             let rest = (0..<count).shuffled(using: &random)
             var order = WordOrder(count) { words[$0] }
             order.sort { rest[$0] < rest[$1] }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Large versions saved one upon the other: what is new is told without a map.
+/// Large versions saved one after another: new ids are recognized without a map.
 @Suite struct KnownIDsTests {
     private static func bytes(_ i: Int) -> [UInt8] { Array("\(UInt64(truncatingIfNeeded: i) &* 0x9E37_79B9_7F4A_7C15)".utf8) }
 
@@ -17,7 +17,7 @@ import Testing
         }
         #expect(inserted >= 100_000 && filter.memory <= 1 << 18)
         #expect((0..<inserted).allSatisfy { i in Self.bytes(i).withUnsafeBytes { filter.layersThatMayHold($0) != 0 } })
-        // One in a hundred at most is taken for one that was.
+        // At most one absent id in a hundred is mistaken for a present one.
         let wrong = (inserted..<2 * inserted).count { i in Self.bytes(i).withUnsafeBytes { filter.layersThatMayHold($0) != 0 } }
         #expect(wrong < inserted / 100, "\(wrong) of \(inserted)")
     }
@@ -28,16 +28,16 @@ import Testing
         #expect(!IDFilter(most: 0).reserve(1))
     }
 
-    /// So many that ids are learned rather than looked up in a map.
+    /// Enough changes for ids to be learned instead of looked up in a map.
     private static let size = MapPolicy.manyChanges + 4
 
-    /// Random ids, some of them those of versions before, some taken away.
+    /// Random ids; some are those of earlier versions, and some are removed.
     private func change(_ state: inout [ValueID: UInt8], _ random: inout SeededRandom, _ batch: UInt8, again: Int, range: Int = 1 << 40)
         -> (given: [Value.Change], kinds: [ValueID: Value.Change.Kind])
     {
         var given: [ValueID: Value.Change] = [:], kinds: [ValueID: Value.Change.Kind] = [:]
         let known = again == 0 ? [] : state.keys.sorted()
-        // Half of those at most, so that one that is not taken yet is soon found.
+        // At most half of the known ids, so that an unused one is soon found.
         let again = min(again, known.count / 2)
         while given.count < Self.size {
             let isAgain = given.count < again
@@ -50,7 +50,7 @@ import Testing
                 given[id] = .remove(id)
                 kinds[id] = .remove
             } else {
-                // Whatever is said is made true.
+                // The label that is given does not matter: the recorded one is right.
                 given[id] = .insert(id, data: [batch])
                 kinds[id] = state[id] == nil ? .insert : .update
             }
@@ -75,7 +75,7 @@ import Testing
                 try store.maps.readChanges(of: ordinal) { recorded[ValueID(unchecked: $0.key)] = $0.kind }
                 #expect(recorded == kinds, "batch \(batch), opening \(opening)")
             }
-            // The map of all of them, written at once.
+            // The map of all values, which is written at once.
             let head = try #require(last)
             var read: [ValueID: UInt8] = [:]
             let root = try store.maps.map(try store.requireOrdinal(head))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// A load costs by itself: no map is made of what is there already, also where some of the ids have to be looked for there.
+    /// A load costs in proportion to its own size: no map is made of the existing values, even if some ids must be looked up.
     @Test(arguments: [0, 300]) func noMapIsMadeForLoads(again: Int) throws {
         var random = SeededRandom(seed: 3)
         let store = try Store(

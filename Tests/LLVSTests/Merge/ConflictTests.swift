@@ -4,13 +4,13 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// Conflicts before a merge, of a merge, those that are open, and deciding them; taking back and picking versions.
+/// Conflicts before a merge, of a merge, and open ones; deciding them; reverting and cherry-picking versions.
 @Suite("Conflicts, and taking back") struct ConflictTests {
     static let rules = """
         {"merge":1,"ids":{"d":{"/n":"counter","/t":"text","/s":"set","/l":{"as":"list","key":["/k"]}}}}
         """
 
-    /// A store with rules, and two versions on its first one; the second is the newer.
+    /// A store with rules and a base, and two versions made on it, of which the second is newer.
     private func fork(_ base: String, _ older: String, _ newer: String, beside: [String: String] = [:]) throws
         -> (store: Store, base: Version, older: Version, newer: Version)
     {
@@ -25,7 +25,7 @@ import Testing
         try store.merge(a.id, with: b.id, arbiter: RulesArbiter())
     }
 
-    @Test("what a merge would find is what it found, and is stored by nobody") func beforeAndAfter() throws {
+    @Test("a preview has the conflicts of the merge, and stores nothing") func beforeAndAfter() throws {
         let (store, base, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":2}", "{\"a\":2,\"n\":3}")
         let versions = try store.allVersionIDs().count
         let found = try store.conflicts(older.id, newer.id)
@@ -41,7 +41,7 @@ import Testing
         #expect(throws: StoreError.self) { try store.explain(VersionID("nothing")) }
     }
 
-    @Test("a conflict is open until its place is edited, or somebody chooses") func openAndChosen() throws {
+    @Test("a conflict is open until its place is edited or a side chosen") func openAndChosen() throws {
         let (store, _, older, newer) = try fork("{\"a\":0,\"b\":0}", "{\"a\":1,\"b\":1}", "{\"a\":2,\"b\":2}")
         let merged = try merge(store, older, newer)
         var open = try store.openConflicts(at: merged.id)
@@ -54,16 +54,16 @@ import Testing
         #expect(try store.text("d", older1) == "{\"a\":1,\"b\":7,\"c\":1}" && store.openConflicts(at: older1.id).isEmpty)
         let stands = try store.makeVersion(basedOn: edited.id, changes: store.choose(open[0], .result, at: edited.id))
         #expect(try store.text("d", stands) == store.text("d", edited) && store.openConflicts(at: stands.id).isEmpty)
-        // One device chose and the other did not: the choice is an edit, and is exchanged.
+        // One device chose and the other did not. The choice is an edit and prevails in the merge.
         let both = try merge(store, older1, store.set(["d": "{\"a\":2,\"b\":7,\"c\":2}"], edited))
         #expect(try store.text("d", both) == "{\"a\":1,\"b\":7,\"c\":2}" && store.openConflicts(at: both.id).isEmpty)
         do {
             _ = try store.choose(open[0], .older, at: older1.id)
-            Issue.record("what was decided is decided once more")
+            Issue.record("a decided conflict was decided again")
         } catch let error as StoreError { #expect(error.code == .moved) }
     }
 
-    @Test("of a counter that one side removed what stands can be chosen, and no side: two devices would add it up") func counters() throws {
+    @Test("a removed counter: the result can be chosen, a side cannot, since two devices would add both") func counters() throws {
         let (store, _, older, newer) = try fork("{\"n\":1}", "{}", "{\"n\":3}")
         let merged = try merge(store, older, newer), open = try store.openConflicts(at: merged.id)
         #expect(try paths(open) == ["d[\"n\"] delete-edit"] && store.text("d", merged) == "{\"n\":2}")
@@ -109,37 +109,37 @@ import Testing
 
     // MARK: Taking back
 
-    @Test("taking back leaves what came since, member by member") func revert() throws {
+    @Test("a revert keeps later changes, member by member") func revert() throws {
         let (store, base, older, _) = try fork(
             "{\"a\":0,\"n\":1,\"s\":[\"x\"],\"t\":\"The cat.\"}", "{\"a\":1,\"n\":5,\"s\":[],\"t\":\"The big cat.\"}", "{}")
         let later = try store.set(["d": "{\"a\":1,\"b\":1,\"n\":7,\"s\":[\"y\"],\"t\":\"The big cat sat.\"}"], older)
         let undone = try store.revert(older.id, at: later.id), made = try #require(undone.version)
         #expect(try store.text("d", made) == "{\"a\":0,\"b\":1,\"n\":3,\"s\":[\"x\",\"y\"],\"t\":\"The cat sat.\"}")
         #expect(try undone.undone == [id("d")] && undone.superseded.isEmpty && undone.conflicts.isEmpty)
-        // Back again: the other way around.
+        // Reverting the revert restores the later contents.
         let again = try #require(try store.revert(made.id, at: made.id).version)
         #expect(try store.text("d", again) == store.text("d", later))
-        // At the version itself: what was before, to the byte.
+        // Reverting at the version itself restores the base, byte for byte.
         let exact = try #require(try store.revert(older.id, at: older.id).version)
         #expect(try store.text("d", exact) == store.text("d", base))
     }
 
-    @Test("what was changed since to something else stays, and is told of") func superseded() throws {
+    @Test("values that were changed since stay, and are reported") func superseded() throws {
         let (store, _, older, _) = try fork("{\"a\":0}", "{\"a\":1}", "{}")
         let later = try store.set(["d": "{\"a\":5}"], older)
         let undone = try store.revert(older.id, at: later.id)
         #expect(try undone.version == nil && undone.superseded == [id("d")] && paths(undone.conflicts) == ["d[\"a\"] pick"])
     }
 
-    @Test("picking does once more what a version did, and says that it counts") func pick() throws {
+    @Test("a pick repeats the changes of a version, and reports that it had an effect") func pick() throws {
         let (store, _, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":4}", "{\"a\":0,\"b\":1,\"n\":2}")
         let picked = try store.cherryPick(older.id, onto: newer.id), made = try #require(picked.version)
         #expect(try store.text("d", made) == "{\"a\":1,\"b\":1,\"n\":5}" && picked.counts && picked.conflicts.isEmpty)
-        // P4: once both lines are merged, that counts twice.
+        // P4: once both lines are merged, the increment counts twice.
         #expect(try store.text("d", merge(store, made, older)) == "{\"a\":1,\"b\":1,\"n\":8}")
     }
 
-    @Test("a merge is taken back against either side") func revertMerge() throws {
+    @Test("a merge is reverted against either side") func revertMerge() throws {
         let (store, _, older, newer) = try fork("{\"n\":0}", "{\"n\":1}", "{\"n\":10}")
         let merged = try merge(store, older, newer)
         let first = try #require(try store.revert(merged.id, at: merged.id, parent: .first).version)
@@ -148,7 +148,7 @@ import Testing
         #expect(throws: StoreError.self) { try store.revert(newer.id, at: merged.id, parent: .second) }
     }
 
-    @Test("the version that stood at a time") func times() throws {
+    @Test("the version that was current at a time") func times() throws {
         let store = try memoryStore()
         func made(_ base: Version?, _ time: Double) throws -> Version {
             try store.makeVersion(basedOn: base?.id, changes: [.update(id("x"), data: bytes("\(time)"))], timestamp: time)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import LLVSMerge
 
-/// Replicas that save, exchange and merge end with the same heads, of equal states, whatever their arbiters and
-/// metadata, within two rounds of exchange and merge after the last save.
+/// Replicas that save, exchange and merge end with the same heads, with equal states, whatever their arbiters and metadata are. They need
+/// at most two rounds of exchange and merge after the last save.
 @Suite struct ConvergenceTests {
     static func exchange(_ from: Store, _ to: Store) throws {
         let missing = try from.allVersionIDs().filter { try !to.contains($0) }
@@ -46,7 +46,7 @@ import Testing
     @Test(arguments: [Mixture.same, .builtIn, .rules, .rulesAndOthers]) func replicasSettle(_ mixture: Mixture) throws {
         let sameArbiter = mixture == .same || mixture == .rules, hasRules = mixture == .rules || mixture == .rulesAndOthers
         var worst = 0
-        // The last ones once took three rounds: one side held a merge of a generation below that of the bases.
+        // The last of these seeds once took three rounds: one side held a merge with a smaller generation than that of the bases.
         for seed in Sample.seeds(usual: 10, deep: 150, always: [1362, 2311, 2705, 3031, 3161, 4399, 4569]) {
             var random = SeededRandom(seed: seed)
             let stores = try (0..<Int.random(in: 2...6, using: &random)).map { _ in try memoryStore() }
@@ -89,7 +89,7 @@ import Testing
                 for from in stores { for to in stores where to !== from { try Self.exchange(from, to) } }
             }
             worst = max(worst, rounds)
-            #expect(rounds <= 2, "\(Sample.hint(seed)) took \(rounds) rounds")
+            #expect(rounds <= 2, "\(Sample.hint(seed)) needed \(rounds) rounds")
             let states = try stores.map { try $0.state($0.headIDs()[0]) }
             #expect(Set(states).count == 1, "\(Sample.hint(seed))")
             for store in stores { for id in saved { #expect(try store.contains(id), "\(Sample.hint(seed)) lost \(id)") } }

@@ -4,7 +4,7 @@ import Testing
 
 /// The combined contents of two common ancestors of a criss-cross.
 @Suite struct CrissCrossTests {
-    /// The one that changed the value is the older one, or the newer one.
+    /// The ancestor that changed the value is the older one, or the newer one.
     @Test(arguments: [["k", "x"], ["x", "k"]]) func whatOneAncestorChangedIsTheirCommonState(changed: [String]) throws {
         let store = try memoryStore()
         let root = try store.set(["k": "0"], nil)
@@ -15,7 +15,7 @@ import Testing
         }
         let left = try store.set(["l": "1"], merged("1")), right = try store.set(["k": "2"], merged("2"))
         #expect(try store.mergeBases(left.id, right.id).count == 2)
-        // The right side alone changed the value, so the arbiter, which would take the left one, is not asked.
+        // Only the right side changed the value. So the arbiter, which would choose the left side, is not called.
         let both = try store.merge(left.id, with: right.id, arbiter: BuiltInArbiter.ours)
         #expect(try store.text("k", both) == "2")
     }

@@ -2,7 +2,7 @@ import LLVS
 import Testing
 
 
-/// Tests decisions of the host's arbiters, change by change.
+/// Decisions of the host's arbiters, change by change.
 @Suite struct DecisionsTests {
     @Test func theLastWordOnAnIDCounts() throws {
         var decisions = Decisions()

@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// Heads that stand for one state, the note of the current version, and what calls of a coordinator tell.
+/// Heads with equal states, the note of the current version, and what calls of a coordinator return.
 @Suite struct EqualStatesTests {
     private func twins(_ store: Store) throws -> (base: Version, a: Version, b: Version) {
         let base = try store.set(["k": "0", "l": "0"], nil)
@@ -18,7 +18,7 @@ import Testing
         #expect(try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.ours)?.id == b.id)
         #expect(try store.mergeHeads(into: b.id, arbiter: BuiltInArbiter.ours) == nil)
         #expect(try store.heads().count == 2)
-        // A merge of the two gives the same empty version on every device.
+        // A merge of the two is the same empty version on every device.
         let merged = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.ours, metadata: Metadata([(bytes("by"), bytes("\"me\""))]))
         #expect(try merged.metadata.isEmpty && store.changes(madeIn: merged.id).isEmpty)
     }
@@ -96,7 +96,7 @@ import Testing
         #expect(errorCode { try coordinator.save(CoordinatorTests.change("k", "2"), timestamp: .infinity) } == .invalidArgument)
     }
 
-    /// If the value has changed since it was read, the save stands on what was read, and is merged.
+    /// If the value has changed since it was read, the save builds on the version that was read, and is merged.
     @Test func aSaveThatMergesStandsOnWhatWasRead() throws {
         let coordinator = try StoreCoordinator(store: memoryStore())
         let read = try #require(try coordinator.save(CoordinatorTests.change("k", "1")))
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// What was written is found whatever became of the writing after it.
+    /// A note that was written is found even if a later write failed halfway.
     @Test func aNoteSurvivesAWriteThatWasCutOff() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    /// As notes were written before: 160 bytes, the checksum behind zeros.
+    /// A note in the former format: 160 bytes, with zeros before the checksum.
     @Test func anEarlierNoteIsRead() throws {
         let directory = TemporaryDirectory()
         try withExtendedLifetime(directory) {

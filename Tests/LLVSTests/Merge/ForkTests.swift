@@ -2,9 +2,9 @@ import LLVS
 import Testing
 
 
-/// The table of forks, row by row, and what stands in for the ancestor where several disagree.
+/// The table of forks, row by row, and what replaces the ancestor if several bases disagree.
 @Suite struct ForkTests {
-    /// Hears the forks, and lets the first side win.
+    /// Passes the merge to a closure, and lets the first side win.
     struct Listener: MergeArbiter {
         let heard: @Sendable (Merge) -> Void
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
@@ -12,7 +12,7 @@ import Testing
             return try BuiltInArbiter.mostRecentBranch.resolve(merge, in: store)
         }
     }
-    /// The fork of "k" in words: kind, side, what the ancestor holds, whether it conflicts; nil when there is none.
+    /// The fork of "k" in words: kind, side, what the ancestor holds, whether it conflicts; nil if there is none.
     static func fork(_ store: Store, _ older: Version, _ newer: Version) throws -> String? {
         nonisolated(unsafe) var words: String?
         let key = try id("k")
@@ -27,7 +27,7 @@ import Testing
         try store.merge(older.id, with: newer.id, arbiter: listener)
         return words
     }
-    /// A version on top with "k" set, removed (nil) or left alone ("="); always with something of its own.
+    /// A version on the base with "k" set, removed (nil) or unchanged ("="), and always with a value of its own.
     static func step(_ store: Store, _ base: Version?, _ value: String?, _ own: String) throws -> Version {
         var pairs = [own: own]
         if let value, value != "=" { pairs["k"] = value }
@@ -42,7 +42,7 @@ import Testing
             ("o", "x", "x", nil),
             ("o", nil, "=", "removed(first) from o"), ("o", "=", nil, "removed(second) from o"), ("o", nil, nil, "twiceRemoved from o"),
             ("o", nil, "y", "removedAndUpdated(first) from o !"), ("o", "x", nil, "removedAndUpdated(second) from o !"),
-            // Storing the same bytes again is no change.
+            // Storing the same bytes again is not a change.
             ("o", "o", "=", nil), ("o", "o", nil, "removed(second) from o"), ("o", nil, "o", "removed(first) from o"),
             ("o", "o", "y", "updated(second) from o"), ("o", "x", "o", "updated(first) from o"), ("o", "o", "o", nil),
         ] as [(String?, String?, String?, String?)])
@@ -53,25 +53,25 @@ import Testing
         #expect(try Self.fork(store, older, newer) == expected)
     }
 
-    /// Two bases that hold a and b, or nothing (nil), for "k"; the older side comes from one that keeps the first's,
-    /// the newer side from one that keeps the second's.
+    /// Two bases hold a and b, or nothing (nil), for "k". The older side comes from a merge that keeps the first base's value, the newer
+    /// side from one that keeps the second's.
     @Test(
         arguments: [
-            // No side changed anything: the same rule decides which of the two stays.
+            // Neither side changed anything: the table also decides which of the two values stays.
             ("a", "b", "=", "=", "twiceUpdated !"), ("a", nil, "=", "=", "removedAndUpdated(first) !"),
             (nil, "b", "=", "=", "removedAndUpdated(second) !"),
-            // One side is one of the bases', the other none: it counts as unchanged.
+            // One side has the value of one of the bases and counts as unchanged; the other side has a new one.
             ("a", "b", "x", "=", "updated(first) from a"), ("a", "b", "=", "y", "updated(second) from b"),
             ("a", "b", nil, "=", "removed(first) from a"), ("a", "b", "=", nil, "removed(second) from b"),
             ("a", nil, "=", "y", "inserted(second)"), (nil, "b", "x", "=", "inserted(first)"),
             // The same holds if a side stored the bytes of one of the bases again.
             ("a", "b", "x", "a", "updated(first) from a"), ("a", "b", "b", "y", "updated(second) from b"),
             ("a", "b", "a", "y", "updated(second) from a"), ("a", "b", "b", "a", "twiceUpdated !"), ("a", "b", "a", "=", nil),
-            // Both are none of the bases'.
+            // Both sides differ from both bases.
             ("a", "b", "x", "y", "twiceUpdated !"), ("a", "b", nil, "y", "removedAndUpdated(first) !"),
             ("a", "b", "x", nil, "removedAndUpdated(second) !"),
             ("a", "b", nil, nil, nil), ("a", "b", "x", "x", nil),
-            // Bases that hold the same bytes agree on those stored later.
+            // If the bases hold the same bytes, the reference that was stored later is the ancestor.
             ("a", "a", "x", "=", "updated(first) from a"), ("a", "a", "=", "=", nil), ("a", "a", "x", "y", "twiceUpdated from a !"),
             ("a", "a", nil, nil, "twiceRemoved from a"),
         ] as [(String?, String?, String?, String?, String?)])

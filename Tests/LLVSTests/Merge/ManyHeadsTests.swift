@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// Folding many heads gives what merging them one by one gives, and looks at the history once.
+/// Folding many heads gives the same result as merging them one by one, and visits the history once.
 @Suite struct ManyHeadsTests {
     @Test func basesAreThoseOfTheWholeWalk() throws {
         for seed in Sample.seeds(usual: 40, deep: 200) {
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// The same where more ancestors are met than are looked for at once: by one version, and by all together.
+    /// The same with more ancestors than one search looks for at once: of one version, and of all together.
     @Test func basesOfManyAreThoseOfTheWholeWalk() throws {
         for seed in Sample.seeds(usual: 2, deep: 6) {
             var random = SeededRandom(seed: seed)
@@ -90,7 +90,7 @@ import Testing
             let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange][Int(seed % 2)]
             let into = heads[Int.random(in: heads.indices, using: &random)]
             let folded = try one.mergeHeads(into: into.id, arbiter: arbiter)
-            // Heads with equal states first, each group from the newest down.
+            // Heads with equal states are merged first, each group from the newest down.
             var groups: [(state: [String: [UInt8]], heads: [Version])] = []
             for head in heads {
                 let state = try Dictionary(
@@ -103,7 +103,7 @@ import Testing
                     groups.append((state, [head]))
                 }
             }
-            // One state needs no merge.
+            // Heads with one state need no merge.
             if groups.count == 1 {
                 #expect(
                     try folded == (heads[0].id == into.id ? nil : heads[0]) && one.headIDs().count == heads.count, "\(Sample.hint(seed))")
@@ -125,8 +125,8 @@ import Testing
         }
     }
 
-    /// Heads on a few lines that were merged across each other, with whatever a peer records in them, and times that tell nothing: what is
-    /// known of one head says nothing wrong of the next.
+    /// Heads on a few lines that were merged with each other, with any changes that a peer may record and times without meaning. What is
+    /// known of one head must not be wrong for the next one.
     @Test func foldingHeadsOnLinesIsMergingOneByOne() throws {
         let keys = try (0..<6).map { try id("k\($0)") }
         for seed in Sample.seeds(usual: 60, deep: 400) {
@@ -142,7 +142,7 @@ import Testing
                     case 0: changes.append(.remove(key))
                     case 1 where predecessors.count == 2: changes.append(.preserveRemoval(key))
                     case 2 where predecessors.count == 2 && !stored[i].isEmpty:
-                        // One that is none of its ancestors makes a version that waits for ever, and is no head.
+                        // A preserve of a version that is no ancestor makes a version that is pending for ever, and is no head.
                         if let version = stored[i].randomElement(using: &random) {
                             changes.append(.preserve(.init(id: key, version: version)))
                         }
@@ -198,11 +198,11 @@ import Testing
         }
     }
 
-    /// An arbiter that stores bytes, which are read again during the fold and afterwards.
+    /// An arbiter that stores bytes, which are read during the fold and afterwards.
     private struct Joining: MergeArbiter {
         var padding = 0
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
-            // By way of the maps, those of steps that are not stored yet, too.
+            // Through the maps, also those of steps that are not stored yet.
             _ = try store.count(at: merge.first.id)
             return try merge.forks.filter(\.fork.isConflicting).map { id, fork in
                 let parts = try [merge.first, merge.second].compactMap { try store.value(id, at: $0.id)?.data }
@@ -224,7 +224,7 @@ import Testing
         #expect(try store.state(folded.id) == state)
     }
 
-    /// A large value is in the record of a step during the fold, and in a file of its own afterwards.
+    /// During the fold, a large value is in the record of a step; afterwards it is in a file of its own.
     @Test func foldsLargeValuesThatArbitersStore() throws {
         let folder = TemporaryDirectory()
         let store = try Store(path: folder.path)

@@ -5,15 +5,15 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// What large merges, folds of many heads and the bytes of changes cost, in pages of tables that are read and versions that
-/// are walked over: each page and each version a few times at most, whatever their number.
+/// The cost of large merges, of folds of many heads and of reading the bytes of changes: in pages of tables that are read, and in versions
+/// that are visited. Each page and each version is visited a few times at most, whatever their number.
 @Suite struct MergeCostTests {
     static let count = 9_000
-    /// Above what is kept in memory of a version, and above what once was compared by maps.
+    /// More changes than are kept in memory for a version, and than were once compared by maps.
     static let changed = MapPolicy.mostComparedWithMaps + 104
     static let pages = changed / RecordTable.changesPerPage + 1
 
-    /// A store of many values, and versions next to each other that change some of them each.
+    /// A store with many values, and several versions on one base that each change some of them.
     static func branches(_ store: Store, _ number: Int, apart: Bool) throws -> (base: Version, branches: [Version], ids: [ValueID]) {
         let ids = try (0..<count).map { try ValueID("id \($0 * 7_919 % count)") }
         let base = try store.makeVersion(basedOn: nil, changes: ids.map { .insert($0, data: bytes("old")) })
@@ -38,7 +38,7 @@ import Testing
                 let once = try store.merge(branches[0].id, with: branches[1].id, arbiter: arbiter)
                 var merged = once
                 let pages = try Work.pages.counting { merged = try store.merge(once.id, with: branches[2].id, arbiter: arbiter) }
-                // Of the three branches and the merge, for the maps and what was recorded; twice where bytes are compared.
+                // The pages of the three branches and of the merge, for the maps and the recorded changes; twice if bytes are compared.
                 #expect(pages <= 4 * Self.pages, "\(pages) pages where a version has \(Self.pages)")
                 let reading = try Work.pages.counting { _ = try store.values(at: merged.id, limit: .max) }
                 #expect(reading <= 3 * Self.pages, "\(reading) pages")
@@ -46,8 +46,8 @@ import Testing
         }
     }
 
-    /// Of bases that were merged across each other again and again, which hold more maps than there is memory for: none is made for one
-    /// id after the other.
+    /// Bases that were merged with each other again and again, with more maps than fit into memory. No map is made for one id after
+    /// another.
     @Test func basesThatDisagreeAreAskedForIdsWhereTheirMapsDoNotFit() throws {
         func made(_ budget: Int) throws -> (merged: VersionID, nodes: UInt64) {
             var options = Store.Options()
@@ -77,7 +77,7 @@ import Testing
         #expect(small.nodes <= 20 * UInt64(Self.count), "\(small.nodes) nodes were made")
     }
 
-    /// The same merge, by either way of finding out what the second side did, and by all forks.
+    /// The merge is the same for either way of finding what the second side changed, and when all forks are considered.
     @Test func aLargeMergeIsThatOfAllForks() throws {
         for apart in [true, false] {
             let store = try memoryStore()
@@ -90,7 +90,7 @@ import Testing
                 else { return "none" }
                 return withExtendedLifetime(changes) { "\(version) \(changes.changes.count)" }
             }
-            // Much is recorded, and little of it is left: once, since it is not about the other branches.
+            // Much is recorded, and little of it prevails. This is tested once, since it does not concern the other branches.
             var second = base
             for i in 0..<(apart ? MapPolicy.mostOfSecondSide / Self.changed + 1 : 0) {
                 second = try store.makeVersion(
@@ -116,11 +116,11 @@ import Testing
             return try Work.versions.counting { _ = try store.mergeHeads(into: trunk.id, arbiter: BuiltInArbiter.mostRecentChange) }
         }
         let few = try walked(heads: 100), many = try walked(heads: 400)
-        // Each in the fold, and in the walks that find what is common.
+        // Each version is visited by the fold, and by the walks that find common ancestors.
         #expect(few <= 8 * 100 && many <= 8 * 400, "\(few) versions for 100 heads, \(many) for 400")
     }
 
-    /// The larger answer, be it the newer version's or the older's.
+    /// The larger result, whether it is that of the newer version or of the older one.
     @Test func settlingTwoLargeAnswersReadsEachPageAFewTimes() throws {
         for number in 0..<4 {
             let store = try memoryStore()
@@ -156,7 +156,7 @@ import Testing
         let (_, branches, ids) = try Self.branches(store, 1, apart: true)
         func references(_ ids: [ValueID]) -> [Value.Reference] { ids.map { Value.Reference(id: $0, version: branches[0].id) } }
         let sorted = ids[..<Self.changed].sorted()
-        // In order each page is read once, and at random one for each.
+        // In order, each page is read once; in random order, at most one page for each reference.
         for many in [false, true] {
             store.maps.cache.removeAll()
             let pages = try Work.pages.counting {
@@ -178,14 +178,13 @@ import Testing
             let found = try store.value(reference)
             #expect(found == nil, "\(reference.id)")
         }
-        // And all of it where the map of the version is in memory.
+        // With the map of the version in memory, no page is read.
         _ = try store.maps.map(store.requireOrdinal(branches[0].id))
         let read = try Work.pages.counting { for reference in references(chosen) + absent { _ = try store.value(reference) } }
         #expect(read == 0)
     }
 
-    /// A line with which those of others are merged one after the other. What another device sends may stand on what it sent before, or all
-    /// of it on what was there at first.
+    /// A line with which versions of another device are merged one after the other. These build on each other, or all on the base.
     @Test(arguments: [true, false]) func aLineThatOthersAreMergedWith(isOfOneDevice: Bool) throws {
         func costs(_ count: Int) throws -> (merging: Int, undoing: Int) {
             func counted(_ body: () throws -> Void) throws -> Int {
@@ -209,7 +208,7 @@ import Testing
         }
         let few = try costs(60), many = try costs(240)
         #expect(many.undoing <= 5 * few.undoing, "undoing: \(few.undoing) steps, of four times as many \(many.undoing)")
-        // (All on one base, each merge walks back to it: that is what lies between.)
+        // (If they all build on the base, each merge walks back to it.)
         if isOfOneDevice {
             #expect(many.merging <= 5 * few.merging, "merging: \(few.merging) steps, of four times as many \(many.merging)")
         }

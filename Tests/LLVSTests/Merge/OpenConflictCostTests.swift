@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Open conflicts of long histories: which versions came of a merge is found in one pass over them.
+/// Open conflicts of long histories. One pass over the history finds which versions descend from a merge.
 @Suite("Open conflicts of long histories") struct OpenConflictCostTests {
     private static func received(_ id: String, _ predecessors: [String], at time: Double) throws -> Store.ReceivedVersion {
         let behind = try predecessors.map { try VersionID($0) }
@@ -12,7 +12,7 @@ import Testing
         return Store.ReceivedVersion(version: version, changes: [])
     }
 
-    @Test("a pass tells what one walk for each version tells", arguments: 0..<40 as Range<UInt64>) func laterVersions(seed: UInt64) throws {
+    @Test("one pass finds what a walk for each version finds", arguments: 0..<40 as Range<UInt64>) func laterVersions(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let store = try memoryStore(), count = Int.random(in: 2...120, using: &random)
         var all: [Store.ReceivedVersion] = []
@@ -59,7 +59,7 @@ import Testing
     }
 
     #if DEBUG
-    @Test("versions that came later are gone through once, however many values conflict") func oncePerMerge() throws {
+    @Test("later versions are visited once, however many values conflict") func oncePerMerge() throws {
         func looked(_ later: Int) throws -> Int {
             let store = try memoryStore(), ids = ["a", "b", "c", "d", "e", "f"]
             func all(_ text: String) -> [String: String] { Dictionary(uniqueKeysWithValues: ids.map { ($0, text) }) }
@@ -74,7 +74,7 @@ import Testing
             return looked
         }
         let few = try looked(200), many = try looked(800)
-        // Six times over the history for where each value changed, and once for what came of the merge: not six times for that as well.
+        // Six passes over the history to find where each value changed, and one for the descendants of the merge, not six.
         #expect(many <= 5 * few && many <= 8 * 800, "\(few) versions for 200, \(many) for 800")
     }
 
@@ -100,7 +100,7 @@ import Testing
         #expect(many.versions <= 5 * few.versions, "\(few) for 15, \(many) for 60")
     }
 
-    @Test("what is edited after some of many merges closes their conflicts", arguments: [1, 63, 64, 65, 130]) func manyMerges(
+    @Test("an edit after some of many merges closes their conflicts", arguments: [1, 63, 64, 65, 130]) func manyMerges(
         merges: Int
     ) throws {
         let store = try memoryStore()
@@ -111,7 +111,7 @@ import Testing
             let older = try store.set(["a": text("\"m\(i)\":1")], last), newer = try store.set(["a": text("\"m\(i)\":2")], last)
             last = try store.merge(older.id, with: newer.id, arbiter: RulesArbiter())
             members.append("\"m\(i)\":2")
-            // A device edits an older place, and restores the earlier contents.
+            // A device edits an older place and restores the earlier contents.
             guard i % 7 == 3 else { continue }
             let place = i / 2, kept = members[place]
             members[place] = "\"m\(place)\":9"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSMerge
 
-/// Merging stores by rules: counters, bases that disagree, recency, the rules' own merge, ranks of answers.
+/// Merging stores by rules: counters, bases that disagree, recency, merging the rules themselves, and ranks.
 @Suite("Merging by rules") struct RulesMergeTests {
     static let rules = """
         {"merge":1,"ids":{"c":"counter","d":{"/n":"counter","/t":"set"},"o":"auto"}}
@@ -28,7 +28,7 @@ import Testing
         let b = try store.set(["d": "{\"n\":4,\"t\":[],\"f\":0}", "p": "2"], base)
         let m = try merged(store, a, b)
         #expect(try store.text("d", m) == "{\"f\":1,\"n\":5,\"t\":[\"a\"]}")
-        // No rule is for this one.
+        // No rule applies to this value.
         #expect(try store.text("p", m) == "2")
         #expect(told(m, "__llvs_arbiter") == "\"rules\"" && told(m, "__llvs_conflicts") == nil)
         #expect(try merged(store, b, a) == m)
@@ -52,7 +52,7 @@ import Testing
         let digest = json.withUnsafeBytes { SHA256.digest($0) }
         let hash = digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         #expect(told(m, "__llvs_conflicts") == "{\"hash\":\"\(hash)\",\"ids\":[\"o1\",\"o2\"],\"n\":2}")
-        // The newer side's value wins, with its reference.
+        // The newer side's value prevails, with its reference.
         #expect(try store.changes(madeIn: m.id).isEmpty && store.text("o1", m) == "{\"f\":2}")
     }
 
@@ -70,7 +70,7 @@ import Testing
         }
         let (plain, state) = try make(BuiltInArbiter.mostRecentChange, rules: nil)
         #expect(try make(RulesArbiter(), rules: nil) == (plain, state))
-        // Rules for other ids leave these as they were.
+        // Rules for other ids do not change how these are merged.
         let (other, otherState) = try make(RulesArbiter(), rules: "{\"merge\":1,\"ids\":{\"q\":\"auto\"}}")
         #expect(otherState["x"]?.hasPrefix("{\"b\":1}") == true && told(other, "__llvs_arbiter") == "\"rules\"")
     }
@@ -81,7 +81,7 @@ import Testing
         #expect(try store.groupedByState([a, b].map { try store.requireOrdinal($0.id) }).count == 2)
         let m = try #require(try store.mergeHeads(into: a.id, arbiter: RulesArbiter()))
         #expect(try store.text("c", m) == "2" && store.text("o", m) == "{\"a\":1}")
-        // An arbiter of the host is shown it as well.
+        // An arbiter of the host is shown this fork as well.
         nonisolated(unsafe) var shown: [String] = []
         let listener = ForkTests.Listener { shown = $0.forks.map { "\($0.id) \($0.fork.kind)" } }
         let hosts = try store.merge(a.id, with: b.id, arbiter: listener)
@@ -127,12 +127,12 @@ import Testing
         #expect(records.map(\.kind) == [.pick] && records.map(\.result) == [bytes("4")])
     }
 
-    @Test("a counter that one side removed begins anew: what the other added since counts") func removedCounters() throws {
+    @Test("a counter that one side removed starts again: later additions of the other count") func removedCounters() throws {
         let (store, base) = try begin(["c": "1", "d": "{\"n\":1}"])
         let removed = try store.set(["d": "{}"], base, remove: ["c"]), counted = try store.set(["c": "2", "d": "{\"n\":2}"], base)
         let m = try merged(store, removed, counted)
         #expect(try store.text("c", m) == "1" && store.text("d", m) == "{\"n\":1}")
-        // So it is where the first increment is undone.
+        // The same if the first increment is undone.
         let (other, root) = try begin(["d": "{}"])
         let first = try other.set(["d": "{\"n\":1}"], root), second = try other.set(["d": "{\"n\":2}"], first)
         let undone = try #require(try other.revert(first.id, at: first.id).version)
@@ -152,7 +152,7 @@ import Testing
         #expect(try store.text("c", merged(store, left, right)) == "\(total)")
     }
 
-    @Test("many heads are folded at once") func manyHeads() throws {
+    @Test("many heads are folded in one call") func manyHeads() throws {
         let (store, base) = try begin(["c": "0", "d": "{\"t\":[]}"])
         for i in 0..<20 { _ = try store.set(["c": "1", "d": "{\"t\":[\(i)]}"], base) }
         let m = try #require(try store.mergeHeads(into: base.id, arbiter: RulesArbiter()))
@@ -164,7 +164,7 @@ import Testing
         let (store, base) = try begin(["o": "{\"f\":0,\"g\":0}"])
         let a = try store.set(["o": "{\"f\":1,\"g\":0}"], base), b = try store.set(["o": "{\"f\":0,\"g\":1}"], base)
         let later = try store.set(["o": "{\"f\":3,\"g\":0}"], base)
-        // Made after `later`, of what was saved before it.
+        // This merge is newer than `later`, but its values are older.
         let m = try merged(store, a, store.set(["q": "1"], b))
         #expect(m.timestamp > later.timestamp)
         #expect(try store.text("o", merged(store, m, later)) == "{\"f\":3,\"g\":1}")
@@ -209,7 +209,7 @@ import Testing
         let m = try merged(store, a, b)
         #expect(try store.text("c", m) == "2" && store.text(MergeSchema.valueID, m) == "no rules")
         #expect(told(m, "__llvs_conflicts")?.hasSuffix("\"ids\":[\"__llvs_schema\"],\"n\":1}") == true)
-        // Without any that were valid before, there are no rules.
+        // If no rules were ever valid, there are none.
         let other = try memoryStore()
         let root = try other.set([MergeSchema.valueID: "[", "c": "0"], nil)
         let x = try other.set(["c": "1"], root), y = try other.set(["c": "2"], root)
@@ -227,7 +227,7 @@ import Testing
         #expect(isRefused { _ = try merged(store, a, b) })
         #expect(isRefused { _ = try store.mergeHeads(into: a.id, arbiter: RulesArbiter()) })
         #expect(try store.heads().count == 2)
-        // Nor are they taken for one state.
+        // The two do not count as equal states either.
         let c = try store.set(["c": "1"], a), d = try store.set(["c": "1"], a)
         #expect(try store.groupedByState([c, d].map { try store.requireOrdinal($0.id) }).count == 2)
         // A caller can choose to merge whole values.
@@ -243,7 +243,7 @@ import Testing
 
     // MARK: Ranks
 
-    @Test("an answer by rules stands before one that chose between whole values") func ranks() throws {
+    @Test("an answer by rules beats one that chose between whole values") func ranks() throws {
         let (store, base) = try begin(["c": "0"])
         let a = try store.set(["c": "1"], base), b = try store.set(["c": "1"], base)
         let byRules = try merged(store, a, b)
@@ -253,7 +253,7 @@ import Testing
             #expect(try store.text("c", settled) == "2")
             #expect(told(settled, "__llvs_arbiter") == "\"rules\"" && settled.metadata.entries.count == 1)
             #expect(try store.merge(byRules.id, with: whole.id, arbiter: RulesArbiter()) == settled)
-            // The merge that settled it carries the rank.
+            // The merge that chose this result carries the rank.
             let metadata = try Metadata([(bytes("by"), bytes("again \(other.rawValue)"))])
             let again = try store.merge(a.id, with: b.id, arbiter: other, metadata: metadata)
             #expect(try store.text("c", store.merge(settled.id, with: again.id, arbiter: other)) == "2")

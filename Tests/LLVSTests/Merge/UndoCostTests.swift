@@ -5,8 +5,8 @@ import Testing
 @testable import LLVSCoordinator
 @testable import LLVSCore
 
-/// What undos cost, of the device itself and forged, by the number of versions and values: in versions that are visited and values that are
-/// merged inside.
+/// The cost of undos, the device's own and forged ones, by the number of versions and values: in versions that are visited and values that
+/// are merged inside.
 @Suite struct UndoCostTests {
     private static let rules = "{\"merge\":1,\"ids\":{\"a\":\"auto\",\"v\":\"auto\"}}"
 
@@ -43,7 +43,7 @@ import Testing
         #expect(many <= (isBehindMerges ? 8 : 5) * few, "\(few) versions are visited, of four times as many \(many)")
     }
 
-    /// An undo of many values, beside as many saves of others that were merged one after the other: each value is looked up a few times.
+    /// An undo of many values, beside as many saves of others that were merged one after the other. Each value is looked up a few times.
     /// (The others are older, so that a merge stores only what they changed.)
     @Test func anUndoOfManyValuesBesideManySaves() throws {
         func cost(_ count: Int) throws -> Int {
@@ -72,10 +72,10 @@ import Testing
             return cost
         }
         let few = try cost(20), many = try cost(80)
-        #expect(many <= 5 * few, "\(few) values are looked up, of four times as many \(many)")
+        #expect(many <= 5 * few, "\(few) lookups, \(many) for four times as many values")
     }
 
-    /// Where no merge lies between, an undo visits the versions since no more than once.
+    /// Without a merge in between, an undo visits each version since at most once.
     @Test func anUndoWithoutMerges() throws {
         var options = StoreCoordinator.Options()
         options.device = "a"
@@ -90,7 +90,7 @@ import Testing
         #expect(cost <= 4 * count, "\(cost) versions are visited, of \(count)")
     }
 
-    /// Whether one version is an ancestor of another: as walks from each of them say, in histories of any form.
+    /// Whether one version is an ancestor of another, compared with walks from each of them, in random histories.
     @Test func ancestorsOfManyPairs() throws {
         for seed in Sample.seeds(usual: 10, deep: 200) {
             var random = SeededRandom(seed: seed)
@@ -102,7 +102,7 @@ import Testing
                 let one = try store.set(["x": "\(i)"], first)
                 made.append(one)
                 guard Int.random(in: 0..<3, using: &random) == 0, let second, second.id != one.id else { continue }
-                // Not if one is an ancestor of the other.
+                // This fails if one is an ancestor of the other.
                 let merged = try? store.merge(one.id, with: second.id, arbiter: BuiltInArbiter.mostRecentChange)
                 if let merged { made.append(merged) }
             }

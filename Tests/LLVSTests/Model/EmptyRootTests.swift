@@ -7,7 +7,7 @@ import Testing
 @Suite struct EmptyRootTests {
     static let root = EmptyRoot.id
 
-    /// Everything that can be asked of a state.
+    /// Checks every call that reads a state.
     private func checkIsReadable(_ store: Store) throws {
         let root = Self.root, k = try id("k")
         #expect(try store.version(root) == EmptyRoot.version)
@@ -22,7 +22,7 @@ import Testing
         #expect(try store.merge(root, with: root, arbiter: BuiltInArbiter.mostRecentChange).id == root)
     }
 
-    /// Without descendants it is invisible.
+    /// Checks that it is invisible without descendants.
     private func checkIsVirtual(_ store: Store, versions: UInt64 = 0) throws {
         #expect(try store.heads().allSatisfy { $0.id != Self.root } && !store.history().contains(Self.root))
         #expect(try store.walk(HistoryQuery(from: [Self.root])).next(.max).isEmpty && store.successors(of: Self.root).isEmpty)
@@ -45,7 +45,7 @@ import Testing
         #expect(try store.differences(from: Self.root, to: a.id).map(\.kind) == [.insert, .insert])
         #expect(try store.differences(from: a.id, to: Self.root).map(\.kind) == [.remove, .remove])
         #expect(try store.mergeBases(a.id, Self.root).isEmpty && !store.isAncestor(Self.root, of: a.id))
-        // There is nothing to merge, whichever comes first.
+        // There is nothing to merge, in either order.
         #expect(try store.merge(Self.root, with: a.id, arbiter: BuiltInArbiter.mostRecentChange) == a)
         #expect(try store.merge(a.id, with: Self.root, arbiter: BuiltInArbiter.ours) == a)
         #expect(try store.mergeHeads(into: Self.root, arbiter: BuiltInArbiter.mostRecentChange) == a)
@@ -61,7 +61,7 @@ import Testing
         #expect(try store.isAncestor(Self.root, of: a.id) && store.mergeBases(a.id, Self.root) == [Self.root])
         #expect(try store.heads() == [a] && store.successors(of: Self.root) == [a])
         #expect(try store.differences(from: Self.root, to: a.id).count == 1)
-        // Another on it shares it, though it was read before.
+        // A second version on it shares it, although it was read before.
         let b = try store.set(["l": "1"], EmptyRoot.version)
         #expect(try store.mergeBases(a.id, b.id) == [Self.root])
         #expect(try store.verify().isWhole)
@@ -85,7 +85,7 @@ import Testing
                 try checkIsVirtual(store)
                 try store.close()
                 options.readOnly = false
-                // A handle that read it before another one built on it.
+                // One handle read it before another handle built on it.
                 let one = try Store(path: path, options: options), other = try Store(path: path, options: options)
                 try checkIsReadable(one)
                 let made = try other.set(["k": "1"], EmptyRoot.version)

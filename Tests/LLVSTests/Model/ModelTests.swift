@@ -20,7 +20,7 @@ import Testing
             let read = try VersionID(text)
             #expect(read == id && read.text == nil)
         }
-        // Whatever else stands in any place makes it text, or no id.
+        // Any other character makes the id a text, or invalid.
         let uuid = Array("01234567-89AB-4DEF-A765-43210FEDCBA9".utf8)
         for place in uuid.indices {
             for byte in UInt8.min...UInt8.max where byte != uuid[place] {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Values that are asked for piece by piece while a version is made.
+/// Values whose bytes are read piece by piece while a version is made.
 @Suite struct ValueSourceTests {
     private static let threshold = 1 << 20
 
@@ -15,7 +15,7 @@ import Testing
         return Array(bytes.prefix(size))
     }
 
-    /// Gives `data` in pieces of up to `step` bytes; throws behind `failing` of them.
+    /// Returns `data` in pieces of up to `step` bytes; throws after `failing` bytes.
     private func source(_ id: String, _ data: [UInt8], told: Int? = nil, step: Int = 100_000, failing: Int? = nil) throws -> ValueSource {
         var at = 0
         return ValueSource(id: try ValueID(id), size: told) { buffer in
@@ -58,7 +58,7 @@ import Testing
         if !name.isEmpty { try store.close(); store = try open(folder, name) }
         for (i, size) in sizes.enumerated() { #expect(try store.value(ValueID("\(i)"), at: made.id)?.data == bytes(size), "\(size)") }
         #expect(try store.value(ValueID("plain"), at: made.id)?.data == Array("y".utf8))
-        // It is recorded as if it had been handed in whole.
+        // It is recorded as if its bytes had been passed at once.
         let kinds = try store.recordedChanges(madeIn: made.id).map(\.kind)
         #expect(kinds == [.insert, .insert, .update, .insert, .insert, .insert, .update])
         let plain = try Store.inMemory()
@@ -134,7 +134,7 @@ import Testing
         try store.close()
     }
 
-    /// Writes and syncs fail after so many.
+    /// Makes writes and syncs fail after a number of calls.
     private final class Faults: @unchecked Sendable {
         private let lock = Lock()
         var writesLeft = Int.max, syncsLeft = Int.max
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    /// If a blob was not written to for a while, it is not arriving any more: its value is lost, and nothing waits for it.
+    /// A blob that was not written to for a while does not count as still arriving. Its value is lost, and no version waits for it.
     @Test func aBlobThatIsDamagedHoldsUpNoVersions() throws {
         let folder = TemporaryFolder()
         var store = try open(folder, "a.llvs")
@@ -183,7 +183,7 @@ import Testing
         try store.close()
     }
 
-    /// However many writes succeed: either the version is there, or no blob is.
+    /// After any number of successful writes, either the version exists or no blob does.
     @Test func blobsOfAVersionThatCannotBeStoredAreRemoved() throws {
         let large = bytes(1_200_000), other = bytes(1_100_000, 2)
         for isReceived in [false, true] {
@@ -213,7 +213,7 @@ import Testing
                     #expect(failure == .noSpace)
                     #expect(try blobs(folder) == 0, "after \(writes) writes")
                     #expect(try store.allVersionIDs().isEmpty)
-                    // Removed blobs are not waited for later.
+                    // Later versions do not wait for the removed blobs.
                     _ = try store.makeVersion(basedOn: nil, changes: changes)
                     try store.close()
                     continue

@@ -4,7 +4,7 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSNetwork
 
-/// Tests the parts of exchanges over a network that need no server. Tests/Network has the rest.
+/// The parts of exchanges over a network that need no server. Tests/Network has the rest.
 @Suite struct NetworkTests {
     // MARK: Addresses
 
@@ -89,7 +89,7 @@ import Testing
 
     // MARK: Lists
 
-    /// A + is a space where the service says that names are encoded as in a query. Amazon's writes it so; others write %20.
+    /// A + means a space if the service declares that names are encoded as in a query. Amazon's service writes it; others write %20.
     @Test(arguments: [
         ("<EncodingType>url</EncodingType>", "a+b%2Bc%20d", "a b+c d"), ("", "a+b%20c", "a+b c"), ("", "a%b", "a%b"),
     ])
@@ -101,7 +101,7 @@ import Testing
         #expect(listing.found.map(\.key) == [name])
     }
 
-    /// A list has the MD5 of objects that were put at once, and something else for other objects.
+    /// A listing has the MD5 of objects that were uploaded in one request, and something else for other objects.
     @Test(arguments: [
         ("\"900150983CD24FB0D6963F7D28E17F72\"", true), ("900150983cd24fb0d6963f7d28e17f72", true),
         ("\"900150983cd24fb0d6963f7d28e17f72-2\"", nil), ("", nil), ("\"800150983cd24fb0d6963f7d28e17f72\"", false),
@@ -117,7 +117,7 @@ import Testing
 
     // MARK: Signatures
 
-    /// Case 2 of RFC 4231, and a key that is longer than a block (case 6).
+    /// Case 2 of RFC 4231, and a key longer than a block (case 6).
     @Test func authenticationCodes() {
         func hex(_ bytes: [UInt8]) -> String { String(decoding: InterchangeEncoder.hex(bytes), as: UTF8.self) }
         let short = AWSSignature.hmac(Array("Jefe".utf8), Array("what do ya want for nothing?".utf8))
@@ -166,7 +166,7 @@ import Testing
         for path in ["../x", "a/./b", "%2E%2E/x"] {
             #expect(throws: HTTPAddress.Refusal.self) { try S3Location("//notes/\(path)?region=r") }
         }
-        // A name with dots fits no certificate for hosts.
+        // A name with dots matches no certificate with a wildcard.
         #expect(try S3Location("//a.b.c?region=r").address("x").text == "https://s3.r.amazonaws.com/a.b.c/x")
     }
 
@@ -197,7 +197,7 @@ import Testing
         #expect(try read(text, by: count) == ["<DAV: x", "<n y", "'1<<2>3", ">n y", "<z", ">z", ">DAV: x"])
     }
 
-    /// Wherever it is cut, it is an error; and so is whatever byte is changed to what cannot stand there.
+    /// A document that is truncated anywhere is an error.
     @Test func documentsThatAreCut() {
         let text = "<x xmlns='DAV:'><y>1&lt;</y></x>"
         for count in 0..<text.utf8.count { #expect(throws: StoreError.self) { try read(String(text.prefix(count)), by: 7) } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSNetwork
 
-/// The rate of requests of an account if no rate of the service is given.
+/// The rate of requests of an account if the service states none.
 @Suite struct PaceTests {
     private func settings(_ text: String, user: String) throws -> HTTPSettings {
         var settings = HTTPSettings()
@@ -18,7 +18,7 @@ import Testing
         #expect(!pace.has(now) && !pace.take(now))
         for _ in 0..<20 { #expect(pace.take(now + 1)) }
         #expect(!pace.take(now + 1))
-        // Another exchange of the same account has no more.
+        // Another exchange of the same account shares the rate.
         let same = try #require(try settings("https://dav.example.org/y/", user: "pace").pace)
         let other = try #require(try settings("https://dav.example.org/x/", user: "another").pace)
         #expect(!same.take(now + 1) && other.take(now + 1))

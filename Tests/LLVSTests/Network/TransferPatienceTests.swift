@@ -3,9 +3,9 @@ import Testing
 
 @testable import LLVSNetwork
 
-/// How long a slow transfer is waited for.
+/// How long the library waits for a slow transfer.
 @Suite struct TransferPatienceTests {
-    /// Seconds until nothing more is waited for, if so many bytes come each second; nil: more than a day.
+    /// The seconds until the transfer is given up if so many bytes arrive each second; nil: more than a day.
     private func seconds(_ bytes: Int, rate: Double = TransferPatience.leastRate) -> Int? {
         var patience = TransferPatience(60, at: 0)
         for second in 1...100_000 {
@@ -21,7 +21,7 @@ import Testing
         #expect(seconds(256, rate: TransferPatience.leastListingRate) == 80)
     }
 
-    /// Fast bytes at first do not allow hours of single bytes later.
+    /// A fast beginning does not allow hours of single bytes later.
     @Test func aTransferThatWasFastMayNotDripForLong() {
         var patience = TransferPatience(60, at: 0)
         patience.wait(until: 1, bytes: 1 << 30, rate: TransferPatience.leastRate)
@@ -31,7 +31,7 @@ import Testing
         #expect(patience.isAtEnd)
     }
 
-    /// A machine that slept, or a callback that took its time, is no fault of the server.
+    /// Time in which the machine slept or a callback ran does not count against the server.
     @Test func whatTheMachineSleptDoesNotCount() {
         var patience = TransferPatience(60, at: 0)
         patience.wait(until: 100_000, bytes: 0, rate: TransferPatience.leastRate)

@@ -8,7 +8,7 @@ import Testing
 @Suite("Packed: bridged") struct BridgedExchangeTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
-    /// A device that knows single files alone, as another implementation does.
+    /// A device that reads and writes single files only, as another implementation does.
     private final class Other {
         let device: PackedDevice, exchange: Exchange
         init(_ place: MemoryPlace) throws {
@@ -21,7 +21,7 @@ import Testing
         }
         var ids: Set<VersionID> { device.ids }
     }
-    /// How often each version was put there, in packs and in single files.
+    /// Counts the uploads of each version, in packs and in single files.
     private final class Uploads {
         var packs: [VersionID: Int] = [:], singles: [String: Int] = [:]
         func watch(_ device: PackedDevice) {
@@ -55,7 +55,7 @@ import Testing
         try other.exchangeOnce()
         for device in devices + [devices[0]] { try device.exchangeOnce() }
         for device in devices { #expect(device.ids == other.ids && other.ids.count == 4) }
-        // A device without the option follows the root, even if it sends before it has read anything.
+        // A device without the option uses the layout that the root states, even if it sends before it has read anything.
         let c = try PackedDevice(place)
         try c.save("and c")
         #expect(try c.exchange.send().versions.count == 1)
@@ -78,7 +78,7 @@ import Testing
         }
         for device in devices { try device.exchangeOnce() }
         for round in 0..<8 {
-            // All look before anybody sends.
+            // All devices read before the first one sends.
             try other.exchangeOnce()
             try other.device.save("single \(round)")
             try devices[round % 4].save("pack \(round)")
@@ -95,7 +95,8 @@ import Testing
         #expect(uploads.packs.count == 20 && uploads.singles.count == 20)
     }
 
-    /// The device whose turn it is stays away: another one copies them the day after, or at once if it must send descendants.
+    /// The device whose turn it is stays away. Another device copies the versions a day later, or at once if it must send their
+    /// descendants.
     @Test func anotherBringsItADayLater() throws {
         for goesOn in [false, true] {
             let place = MemoryPlace(), other = try Other(place), devices = try bridged(place, 3)
@@ -109,7 +110,7 @@ import Testing
             try other.exchangeOnce()
             for device in devices { _ = try device.exchange.retrieve() }
             let before = place.files, turn = try #require(devices.first { try !$0.exchange.send().versions.isEmpty })
-            // As if that one had never come back.
+            // As if that device had never returned.
             place.files = before
             let rest = devices.filter { $0 !== turn }
             for device in rest { try device.exchangeOnce() }
@@ -123,7 +124,7 @@ import Testing
             place.clock += Self.day + 1
             try rest[0].exchangeOnce()
             #expect(place.versions().contains(late))
-            // The same from the packs to the single files: of a version whose turn it is dies before.
+            // The same from packs to single files: the device whose turn it is dies before it copies.
             turn.files.before = { if turn.files.asked.last?.hasPrefix("publish changes/") ?? false { throw MemoryFiles.died } }
             var waits: VersionID?
             for n in 0..<40 where waits == nil {
@@ -177,7 +178,7 @@ import Testing
         #expect(deaths > 10 && deaths < 60)
     }
 
-    /// A device that retires leaves nothing to others.
+    /// Devices leave no work behind when they retire.
     @Test func whoRetiresLeavesNothing() throws {
         let place = MemoryPlace(), other = try Other(place), devices = try bridged(place, 3)
         for (n, device) in devices.enumerated() {

@@ -8,7 +8,7 @@ import Testing
 @Suite("Packed: encrypted") struct EncryptedExchangeTests {
     private let mine = Identity(), other = Identity()
 
-    /// An identity, as texts.
+    /// The two halves of an identity, as texts.
     private struct Identity {
         let secret: [UInt8], recipient: String
         init() {
@@ -54,7 +54,7 @@ import Testing
             #expect(!text.contains("SECRET") && !name.contains("SECRET") && !text.contains(mine.recipient), "\(name)")
             #expect(!a.ids.contains { text.contains($0.description) }, "\(name)")
         }
-        // Each request takes 12 minutes here: so keys are listed again, and what was folded is deleted.
+        // Each request takes 12 simulated minutes, so keys are listed again and merged packs are deleted.
         let asked = try a.exchangeOnce()
         #expect(asked.first == "list pack1/keys" && !asked.contains { $0.hasPrefix("publish") }, "nothing new: \(asked)")
         try b.save()
@@ -64,8 +64,8 @@ import Testing
         #expect(try a.exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// Of several devices that make the place at once, one may have sent with keys whose maker then gave way to others: it begins anew with
-    /// the keys that are there. If it has used its own for longer, somebody may have replaced them, and it refuses.
+    /// If several devices create the place at once, one of them may have sent under keys that were then given up. It starts again with the
+    /// keys that are at the place. If it has used its own keys for longer, they may have been replaced, so it refuses.
     @Test(arguments: [false, true]) func keysThatGaveWay(isLater: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: words("six words"))
         let b = try PackedDevice(place, keys: words("six words"))
@@ -111,11 +111,11 @@ import Testing
         let stranger = try PackedDevice(place, keys: Identity().keys())
         try stranger.save()
         expectRefusal(.wrongKey, stranger, place, "new, with others")
-        // The same device, which knows the place, without its keys.
+        // The same device, with its memory of the place but without its keys.
         let forgetful = try a.clone(random: { 7 }, keys: nil)
         try forgetful.save()
         expectRefusal(.keyMissing, forgetful, place, "known, without keys")
-        // In clear, and known or not.
+        // An unencrypted place: for a new device, and for one that knows the place.
         let clear = MemoryPlace(), b = try PackedDevice(clear)
         try b.save()
         try b.exchangeOnce()
@@ -129,7 +129,7 @@ import Testing
         single.put("versions/\(try c.save())", [1])
         #expect(throws: StoreError.self) { try c.exchangeOnce() }
         #expect(single.files.count == 1)
-        // Keys are gone, for a device that had them, and for a new one.
+        // The keys are gone: for a device that had them, and for a new one.
         for name in place.files.keys where name.hasPrefix("pack1/keys/") { place.remove(name) }
         a.restart()
         try a.save()
@@ -178,7 +178,7 @@ import Testing
         }
         let logs = place.names(.log).sorted { $0.last < $1.last }
         let one = try #require(place.files[logs[0].description]), two = try #require(place.files[logs[1].description])
-        // Each under the other's name.
+        // Each file has the other's name.
         let swapped = MemoryPlace()
         swapped.files = place.files
         swapped.files[logs[0].description] = two
@@ -186,7 +186,7 @@ import Testing
         let b = try device(swapped)
         _ = try b.exchange.retrieve()
         #expect(b.ids.isEmpty)
-        // The bytes of the first as a later one of the writer, with a name that fits them.
+        // The first pack's bytes as a later pack of the writer, under a matching name.
         let replayed = MemoryPlace()
         replayed.files = place.files
         var name = logs[0]
@@ -196,7 +196,7 @@ import Testing
         let c = try device(replayed)
         #expect(try c.exchange.retrieve().problems.map(\.error.code) == [.damaged])
         #expect(c.ids == a.ids)
-        // A file that was folded and deleted comes back.
+        // A file that was merged and deleted returns.
         let d = try device(place)
         try d.exchangeOnce()
         for n in 2..<20 {
@@ -218,7 +218,7 @@ import Testing
         try a.save()
         try a.exchangeOnce()
         let right = try #require(place.names(.root).first)
-        // In clear, of other keys, and many that are none, with the smallest ids.
+        // Roots of an unencrypted place and of other keys, and many files that are no packs, with the smallest ids.
         let clear = MemoryPlace(), b = try PackedDevice(clear)
         try b.save()
         try b.exchangeOnce()
@@ -240,7 +240,7 @@ import Testing
         _ = try d.exchange.send()
         _ = try a.exchange.retrieve()
         #expect(a.ids == d.ids && a.ids.count == 2)
-        // Without the right one nothing is sent, and no other is made.
+        // Without the right root, nothing is sent and no new one is created.
         place.remove(right.description)
         let e = try device(place), before = place.files
         try e.save()
@@ -261,7 +261,8 @@ import Testing
         #expect(a.ids == b.ids && a.ids.count == 2)
     }
 
-    /// One is a moment later than the other, which has sent already when its own keys are written: it goes on with those of the other.
+    /// One device is a moment later than the other, which has already sent when the first writes its keys. The first continues with the
+    /// keys of the other.
     @Test(arguments: [false, true]) func twoAtTheSameMomentMakeOneSetOfKeys(byPassphrase: Bool) throws {
         let place = MemoryPlace()
         let b = try PackedDevice(place, keys: byPassphrase ? words("one two three") : other.keys([mine.recipient]))
@@ -284,7 +285,7 @@ import Testing
         #expect(try c.exchange.retrieve().problems.isEmpty && c.ids == a.ids)
     }
 
-    /// One makes keys at the same moment as another, and its call ends before it has looked at those of the other: the next one does.
+    /// A device makes keys at the same moment as another, and its call ends before it has checked the other's keys. Its next call does.
     @Test(arguments: [false, true]) func keysThatWereNotAgreedOnYet(isStartedAnew: Bool) throws {
         let place = MemoryPlace(), b = try PackedDevice(place, keys: other.keys([mine.recipient]))
         let a = try PackedDevice(place, keys: mine.keys([other.recipient]))
@@ -324,7 +325,7 @@ import Testing
         #expect(b.ids == a.ids)
         #expect(try b.exchange.members().first { $0.recipient == other.recipient }?.name == "the phone")
         let rings = place.files.filter { $0.key.contains("/ring-") }
-        // What follows is not for a former member.
+        // Later versions are not readable for a former member.
         try a.exchange.removeMember(other.recipient)
         #expect(throws: StoreError.self) { try a.exchange.removeMember(other.recipient) }
         #expect(throws: StoreError.self) { try a.exchange.addMember(other.recipient) }
@@ -335,7 +336,7 @@ import Testing
         let late = try PackedDevice(place, keys: other.keys())
         #expect(try late.exchange.retrieve().problems.contains { $0.error.code == .keyMissing })
         #expect(late.ids.count == 1)
-        // Others go on, and an old state of the keys takes nobody back.
+        // The others continue, and an old state of the keys readmits no former member.
         let c = try PackedDevice(place, keys: mine.keys())
         try c.exchangeOnce()
         #expect(c.ids == a.ids && c.ids.count == 2)
@@ -345,7 +346,7 @@ import Testing
         expectRefusal(.keysForked, c, place, "an old state of the keys")
     }
 
-    /// Which files an identity of an epoch opens.
+    /// The files that an identity of an epoch opens.
     private func opened(_ place: MemoryPlace, by keys: StoreKeys) throws -> Set<String> {
         let crypto = try RemoteKeys.crypto()
         var found: Set<String> = []
@@ -375,7 +376,7 @@ import Testing
         #expect(try a.exchange.rekey() == 0)
         let left = try a.exchange.rekey(renewing: true)
         #expect(left > 0)
-        // Others go on meanwhile, with the new keys.
+        // Others continue meanwhile, with the new keys.
         try b.save("meanwhile")
         try b.exchangeOnce()
         for _ in 0..<5 {
@@ -383,22 +384,22 @@ import Testing
             for device in [a, b] { try device.exchangeOnce() }
             #expect(try place.versions(opening: keysOf(place)).isSuperset(of: a.ids))
         }
-        #expect(try opened(place, by: old) == [], "what older keys open is gone, large values and all")
+        #expect(try opened(place, by: old) == [], "no file remains that older keys open")
         #expect(try a.exchange.rekey() == 0)
         #expect(a.ids == b.ids && a.ids.count == 16)
         let c = try PackedDevice(place, keys: mine.keys())
         #expect(try c.exchange.retrieve().problems.isEmpty)
         #expect(c.ids == a.ids)
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
-        // A value that was there before is sent with the new keys, or named as it is there with these.
+        // A value that existed before is sent with the new keys, or named by a part that has them.
         let again = try b.save("again", large)
         try b.exchangeOnce()
         #expect(try c.exchange.retrieve().problems.isEmpty)
         #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
     }
 
-    /// A device knows a large value by parts with older keys, and another has sent all anew and deleted these: who then merges the other's
-    /// packs names parts that are there.
+    /// A device knows a large value by parts with older keys. Another device has resent everything and deleted these parts. When the first
+    /// merges the other's packs, it names parts that exist.
     @Test func whoMergesWhatWasSentAnewNamesNoOlderParts() throws {
         let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
         let a = try PackedDevice(place, fanIn: 3, keys: mine.keys()), b = try PackedDevice(place, fanIn: 3, keys: mine.keys())
@@ -423,7 +424,8 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
     }
 
-    /// A pack of which the listing was behind, by a device that did not know the new keys yet, names parts with older keys: they stay.
+    /// A pack that an outdated listing lacked names parts with older keys, since its writer did not know the new keys yet. These parts
+    /// stay.
     @Test func partsOfAPackThatCameMeanwhileStay() throws {
         let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
         let a = try PackedDevice(place, keys: mine.keys()), b = try PackedDevice(place, keys: mine.keys())
@@ -450,7 +452,7 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
     }
 
-    /// Who has sent all anew names no older parts later, also where another had sent them anew before.
+    /// A device that has resent everything names no older parts later, even if another device had resent them before.
     @Test func olderPartsAreForgotten() throws {
         let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
         let a = try PackedDevice(place, keys: mine.keys()), b = try PackedDevice(place, keys: mine.keys())
@@ -473,7 +475,7 @@ import Testing
         #expect(try c.store.value(ValueID("again"), at: again)?.data == large)
     }
 
-    /// A delete of parts with older keys that fails is tried again another time.
+    /// If deleting parts with older keys fails, it is retried later.
     @Test func olderPartsThatCouldNotBeDeletedGoLater() throws {
         let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step), a = try PackedDevice(place, keys: mine.keys())
         try a.save("large", [UInt8](repeating: 7, count: 2 << 20))
@@ -497,7 +499,7 @@ import Testing
         #expect(failures > 1)
     }
 
-    /// A file with keys that nobody here has counts as one with older keys, and holds the end up for a month, not for ever.
+    /// A file whose keys no device has counts as one with older keys. It delays the end of the rekeying for a month, not for ever.
     @Test func aFileOfNobodyHoldsItUpForAMonth() throws {
         let place = MemoryPlace(), elsewhere = MemoryPlace(seed: 1), day = 86_400 / Int(MemoryPlace.step)
         let a = try PackedDevice(place, keys: mine.keys()), foreign = try PackedDevice(elsewhere, keys: other.keys())
@@ -520,7 +522,7 @@ import Testing
         #expect(a.known?.rekeying == nil && place.files[theirs] != nil)
     }
 
-    /// Whatever devices do while others send all anew, or retire: in the end each version and each large value is there.
+    /// Devices exchange while others resend everything or retire. In the end each version and each large value is at the place.
     @Test func rekeyingAmongOthers() throws {
         let day = 86_400 / Int(MemoryPlace.step)
         var rekeyed = 0, retired = 0
@@ -563,7 +565,7 @@ import Testing
         #expect(Sample.seed != nil || rekeyed > 10 && retired > 1, "\(rekeyed), \(retired)")
     }
 
-    /// Puts forged files of keys of a late epoch into a place: every other one for other identities, the others no files of age.
+    /// Puts forged rings of a late epoch into a place. Every other one is for other identities; the rest are no files of age.
     private func forge(_ count: Int, in place: MemoryPlace, seed: Int = 0) throws {
         let crypto = try RemoteKeys.crypto(), stranger = try AgeIdentity(crypto), plain = try Secret("nothing")
         let whole = try AgeWriter.encrypt(plain, for: .recipients([stranger.recipient]), crypto)
@@ -574,7 +576,7 @@ import Testing
     }
     private func readsOfKeys(_ asked: [String]) -> Int { asked.count { $0.hasPrefix("read pack1/keys/") } }
 
-    /// Forged files of keys stop no device: rings that counted before are read first, and each forged file is read once.
+    /// Forged rings stop no device: rings that counted before are read first, and each forged one is read once.
     @Test func forgedFilesOfKeysStopNobody() throws {
         let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys())
         place.pace = 1
@@ -594,7 +596,7 @@ import Testing
             #expect(a.ids == b.ids, "\(round)")
         }
         #expect(reads[0] == 1 + KeyFileNotes.files && reads[2] < KeyFileNotes.files && reads[3] == 0, "\(reads)")
-        // A new ring is found among them, and a new device finds it as well.
+        // A new ring is found among the forged ones, by a new device too.
         _ = try a.exchange.rekey(renewing: true)
         try a.save("later")
         try a.exchangeOnce()
@@ -606,7 +608,8 @@ import Testing
         #expect(c.ids == a.ids)
     }
 
-    /// A ring that one listing lacks, or that is cut once, counts again in the next exchange, also of a new process, beside forged files.
+    /// A ring that one listing lacks, or that is truncated once, counts again in the next exchange, also in a new process and beside forged
+    /// files.
     @Test func aRingThatIsAbsentOnce() throws {
         let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys()), c = Identity()
         try a.save("a")
@@ -634,7 +637,7 @@ import Testing
             next()
             #expect(try count() == 3, "absent once")
             place.files[ring] = Array("cut".utf8)
-            // A listing that is as before makes no process read it anew.
+            // An unchanged listing causes no process to read the ring again.
             a.restart()
             #expect(try count() == 2)
             place.files[ring] = whole
@@ -643,7 +646,8 @@ import Testing
         }
     }
 
-    /// With any number of them a new device finds the keys after a bounded number of exchanges, and until then says what to do.
+    /// With any number of forged rings, a new device finds the keys after a bounded number of exchanges. Until then its errors say what to
+    /// do.
     @Test func anyNumberOfForgedFilesOfKeys() throws {
         let place = MemoryPlace(), a = try device(place)
         place.pace = 0
@@ -676,7 +680,7 @@ import Testing
         return try StoreKeys.open(RemoteKeyDirectory(files, {}), stores: [], mine.keys().unlocking, pin: nil, crypto)
     }
 
-    /// Versions of two devices, one of them with a large value.
+    /// Saves and sends versions of two devices. One of them has a large value.
     private func fill(_ a: PackedDevice, _ b: PackedDevice) throws {
         for n in 0..<4 {
             try a.save("a\(n)", n == 1 ? [UInt8](repeating: 7, count: PackFormat.inlineValue + 1) : [1])
@@ -688,8 +692,8 @@ import Testing
         try a.exchangeOnce()
     }
 
-    /// The numbers of the requests at which a device dies: of all that ask for the same sort of file in the same way, the usual run takes
-    /// the first one and the last one. The number behind the last request is at the end: the device does not die.
+    /// The numbers of the requests at which a device dies. Of the requests of one kind, the usual run takes the first and the last one. The
+    /// final number lies behind the last request, so the device survives.
     private func requestsOfRekeying() throws -> [Int] {
         let place = MemoryPlace(seed: 1), a = try PackedDevice(place, fanIn: 3, keys: mine.keys())
         try fill(a, PackedDevice(place, fanIn: 3, keys: mine.keys()))
@@ -701,7 +705,7 @@ import Testing
         return sample(usual: Set(ends).sorted(), deep: Array(1...kinds.count)) + [kinds.count + 1]
     }
 
-    /// It dies at any request: later exchanges, or another call, finish it, and nothing is lost.
+    /// The device dies at any request. Later exchanges, or another call, finish the rekeying, and nothing is lost.
     @Test func rekeyingThatIsInterrupted() throws {
         let day = 86_400 / Int(MemoryPlace.step)
         var deaths = 0

@@ -38,7 +38,7 @@ import Testing
         #expect(try a.hasNews == false)
     }
 
-    /// A pack that came in part is news each time, since the rest may have come.
+    /// A pack that is incomplete is news each time, since the rest may have arrived.
     @Test func whatCameInPartIsNews() throws {
         let directory = TemporaryDirectory(), a = try Device(directory.path, "?layout=packed")
         let b = try Device(directory.path, "?layout=packed")
@@ -76,7 +76,7 @@ import Testing
         #expect(try a.hasNews == false)
     }
 
-    /// From an empty folder on, also one that is reached by a link, and after it was replaced.
+    /// News is reported: beginning with an empty folder, also through a symbolic link, and after the folder was replaced.
     @Test(.timeLimit(.minutes(15))) func newsAreReported() throws {
         let directory = TemporaryDirectory(), place = directory.path + "/place", link = directory.path + "/link"
         let a = try Device(place, "?layout=packed")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// An encrypted remote as it was written once: `Tests/Vectors/packs/encrypted.json`. Who cannot open it any more has changed the format.
+/// An encrypted remote as an earlier library wrote it: `Tests/Vectors/packs/encrypted.json`. If this fails, the format has changed.
 @Suite("Packed: an encrypted remote of before") struct FrozenEncryptedTests {
     private struct Frozen: Decodable {
         struct Large: Decodable { let id: String, size: Int }
@@ -37,7 +37,7 @@ import Testing
         }
         let large = (0..<frozen.large.size).map { UInt8(truncatingIfNeeded: $0) }
         #expect(try device.store.value(ValueID(frozen.large.id), at: last)?.data == large)
-        // Each file was needed, and each is a pack that this library would have written: it finds nothing to heal, and sends nothing.
+        // Each file was needed, and each is a pack as this library writes it: the device has nothing to heal and sends nothing.
         let before = place.files
         #expect(try device.exchange.send().versions.isEmpty && place.files == before)
     }

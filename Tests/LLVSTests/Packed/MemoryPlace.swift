@@ -3,34 +3,34 @@ import LLVSTesting
 
 @testable import LLVSExchange
 
-/// Files in memory that several devices reach: listings that are behind, uploads that are torn, answers that are lost.
+/// Files in memory that several devices share, with outdated listings, torn uploads and lost answers.
 final class MemoryPlace: @unchecked Sendable {
     var files: [String: [UInt8]] = [:]
     private var born: [String: Int] = [:]
     private var gone: [String: (at: Int, size: Int)] = [:]
     var random: SeededRandom
-    /// One step for each request.
+    /// Counts steps; each request takes one.
     var clock = 0
     var hasFaults = false
     var isFull = false
     /// Whether there is room for a file of this name.
     var hasRoom: (String) -> Bool = { _ in true }
-    /// Bytes that a file may have; the service refuses larger ones.
+    /// The largest size of a file in bytes; the service refuses larger ones.
     var most = Int.max
-    /// How many bytes a file may have that is uploaded before the call is cancelled; and how many were uploaded.
+    /// How many bytes an upload can have before the call is cancelled, and how many bytes were uploaded in all.
     var carries = Int.max, carried = 0
     var refusesDeletes = false
-    /// The error of other deletes.
+    /// The error of deletes, unless `refusesDeletes` is set.
     var deleteFault: StoreError?
-    /// How likely it is that an upload is torn, and that the answer to one is lost.
+    /// The probability that an upload is torn, and that the answer to one is lost.
     var tearing = 0.08, losing = 0.06
-    /// Sizes that listings tell in the place of the right ones.
+    /// Sizes that listings report instead of the right ones.
     var claims: [String: Int] = [:]
     /// The names that no listing shows.
     var hides: Set<String> = []
-    /// For how many steps a listing may be behind.
+    /// How many steps a listing may be outdated.
     static let stale = 60
-    /// Seconds of a step, where nothing else is said.
+    /// Seconds that a step takes by default.
     static let step: Int64 = 720
     var pace = MemoryPlace.step
 
@@ -47,7 +47,7 @@ final class MemoryPlace: @unchecked Sendable {
         guard let bytes = files.removeValue(forKey: name) else { return }
         gone[name] = (clock, bytes.count)
     }
-    /// The names of a directory; sorted if chance decides about each, so that a seed determines everything.
+    /// The entries of a directory. They are sorted if each of them draws a random number, so that a seed determines everything.
     private func inside<T>(_ directory: String, _ files: [String: T]) -> [(key: String, value: T)] {
         let found = files.filter { $0.key.hasPrefix(directory) && Paths.parent(of: $0.key) == directory }
         return hasFaults ? found.sorted { $0.key < $1.key } : Array(found)
@@ -63,7 +63,7 @@ final class MemoryPlace: @unchecked Sendable {
         return found
     }
 
-    /// Whole packs, by what they hold.
+    /// The versions in whole packs.
     func versions() -> Set<VersionID> {
         // A root that was torn by rewriting still counts: devices that know it continue with it.
         for (text, bytes) in files {
@@ -71,7 +71,7 @@ final class MemoryPlace: @unchecked Sendable {
         }
         var all: Set<VersionID> = []
         for (text, bytes) in files {
-            // A name says what the bytes are, if they are as many.
+            // Files of one name and size have the same bytes.
             if let (size, ids) = held[text], size == bytes.count { all.formUnion(ids); continue }
             guard let name = PackName(text), name.kind == .log || name.kind == .base else { continue }
             guard let file = try? PackFile(name, bytes, stores: Array(stores)) else { continue }
@@ -80,7 +80,7 @@ final class MemoryPlace: @unchecked Sendable {
         }
         return all
     }
-    /// The same of one that is encrypted.
+    /// The versions in whole packs of an encrypted place.
     func versions(opening keys: StoreKeys) throws -> Set<VersionID> {
         let sealing = try PackCipher(keys, RemoteKeys.crypto()).sealing
         var all: Set<VersionID> = []
@@ -91,51 +91,51 @@ final class MemoryPlace: @unchecked Sendable {
         }
         return all
     }
-    /// The versions of whole packs that existed at the last call of `versions`, or before.
+    /// The versions of a pack that existed, whole, at a call of `versions` up to now.
     func versionsOnce(of name: String) -> Set<VersionID>? { held[name].map { Set($0.1) } }
     private var held: [String: (Int, [VersionID])] = [:], stores: Set<PackID> = []
     func names(_ kind: PackKind) -> [PackName] { files.keys.compactMap { PackName($0) }.filter { $0.kind == kind } }
 }
 
-/// One device's way there.
+/// A device's access to the place.
 final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     let place: MemoryPlace
-    /// Called before each request; what it throws ends the device.
+    /// Called before each request; an error that it throws ends the device.
     var before: () throws -> Void = {}
     /// The requests since the last check.
     var asked: [String] = []
-    /// Bytes that were read, since it was last set to 0.
+    /// Bytes that were read since this was last set to 0.
     var bytesRead = 0
-    /// Which bytes of which files were read, since it was last looked at.
+    /// The ranges that were read, by file, since this was last emptied.
     var ranges: [(name: String, range: Range<Int>)] = []
-    /// Called with what is to be put.
+    /// Called with the name and bytes of each upload.
     var made: (String, [UInt8]) -> Void = { _, _ in }
-    /// Why a file of that name and so many bytes is not put; nil: it is.
+    /// The error with which an upload of that name and size is refused; nil: accepted.
     var refuses: (String, Int) -> StoreError? = { _, _ in nil }
-    /// Called with how many bytes were read.
+    /// Called with the number of bytes of each read.
     var gave: (Int) -> Void = { _ in }
-    /// Called with each name that was put; what it throws is in the place of the answer.
+    /// Called with each uploaded name; an error that it throws replaces the answer.
     var published: (String) throws -> Void = { _ in }
-    /// Whether a file that was put is told to have been there already: the answer to a first try was lost.
+    /// Whether an upload reports that the file already existed: the answer to a first attempt was lost.
     var isToldTwice: (String) -> Bool = { _ in false }
-    /// In the place of what is read; nil: what is there.
+    /// Bytes that a read returns instead of the file's; nil: the file's.
     var readsInstead: (String) -> [UInt8]? = { _ in nil }
-    /// Why a file cannot be read now; nil: it can.
+    /// The error of a read; nil: it succeeds.
     var withholds: (String) -> StoreError? = { _ in nil }
     /// The digest of a file in listings; nil: this place reports no digests.
     var digest: ((String, [UInt8]) -> RemoteDigest?)?
-    /// Whether a part of a file can be read; else all of it comes.
+    /// Whether ranges of a file can be read; otherwise each read returns the whole file.
     var hasRanges = true
-    /// Whether listings tell sizes, which not all services do.
+    /// Whether listings report sizes, which not all services do.
     var tellsSizes = true
 
     let description: String
-    /// - Parameter named: what it is called; a store exchanges with one place of a name at a time.
+    /// - Parameter named: the description; a store exchanges with one place of a name at a time.
     init(_ place: MemoryPlace, named description: String = "the place in memory") { self.place = place; self.description = description }
     var largestFile: Int?
-    /// Files that were asked for by one call, at most.
+    /// The largest number of files that one call requested.
     private(set) var mostAtOnce = 0
-    /// Bytes of the file that is put last.
+    /// The size of the latest upload, whether it succeeded or not.
     private(set) var sizeToPut = 0
     var capabilities: RemoteCapabilities {
         var found = RemoteCapabilities(requestsToPublish: 1, isExclusive: false, hasRanges: true, hasFeed: false)
@@ -147,7 +147,7 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     func close() {}
 
     static let lost = StoreError(.transport, "The answer was lost.")
-    /// A device that died.
+    /// The error with which a device dies.
     static let died = StoreError(.user, "The device died.")
 
     private func request(_ what: String) throws {
@@ -217,14 +217,14 @@ final class MemoryFiles: RemoteFiles, @unchecked Sendable {
     }
 }
 
-/// A storage in memory whose caches outlive a death as they were.
+/// A storage in memory whose caches survive the death of the device.
 final class PackedStorage: Storage, @unchecked Sendable {
     let description = "the store under test", isReadOnly = false
     let blobThreshold: Int? = nil
     let damages: [StorageDamage] = []
     private let base = MemoryStorage()
     var caches: [String: [UInt8]] = [:]
-    /// Nothing is written down any more.
+    /// If true, caches are no longer written.
     var isDead = false
 
     func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try base.append(records) }
@@ -256,14 +256,14 @@ final class PackedDevice {
     private let keys: RemoteKeys?
     private let isBridged: Bool
     var isRunning = false
-    /// By how many seconds its clock is ahead of the place's.
+    /// By how many seconds the device's clock is ahead of the place's.
     let clockAhead = Ahead()
     final class Ahead: @unchecked Sendable {
         // Sendable: one thread uses it.
         var value: Int64 = 0
     }
 
-    /// - Parameter wait: called in the place of waiting.
+    /// - Parameter wait: called instead of waiting.
     init(
         _ place: MemoryPlace, fanIn: Int = 8, silence: Int64? = nil, mostNames: Int? = nil, random: (@Sendable () -> UInt64)? = nil,
         keys: RemoteKeys? = nil, isBridged: Bool = false, named: String? = nil, steady: @escaping () -> Double = { Clock.steady() },
@@ -290,7 +290,7 @@ final class PackedDevice {
         exchange = Exchange(store: store, transport: transport)
     }
 
-    /// As after a death: what is in memory is gone.
+    /// As after a death: everything in memory is lost.
     func restart() {
         let keys = keys.flatMap { try? PackedKeys($0) }
         exchange = Exchange(store: store, transport: PackedTransport(files, settings: settings, keys: keys, isBridged: isBridged))
@@ -305,7 +305,7 @@ final class PackedDevice {
         return twin
     }
 
-    /// Hands all versions over, by another way.
+    /// Copies all versions to another device, past the place.
     func give(to other: PackedDevice) throws {
         var bytes: [UInt8] = []
         _ = try store.writePack { bytes.append(contentsOf: $0) }
@@ -318,7 +318,7 @@ final class PackedDevice {
         }
     }
 
-    /// The device's memory of the place.
+    /// What the device remembers about the place.
     var known: PackedState? { try? PackedNotes.known(of: store, remote: files.description) }
 
     var ids: Set<VersionID> { Set((try? store.missing(from: store.coverage(behind: []))) ?? []) }
@@ -330,7 +330,7 @@ final class PackedDevice {
         return try store.makeVersion(basedOn: head, changes: [change]).id
     }
 
-    /// The requests of one exchange.
+    /// Exchanges once and returns the requests.
     @discardableResult
     func exchangeOnce() throws -> [String] {
         files.asked = []

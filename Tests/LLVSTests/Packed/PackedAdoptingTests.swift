@@ -8,7 +8,7 @@ import Testing
 @Suite("Packed: adopting") struct PackedAdoptingTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
-    /// A writer with packs at every level, who does not come again.
+    /// A writer with packs at every level that never returns.
     private func silent(_ place: MemoryPlace, _ count: Int = 20) throws -> PackedDevice {
         let gone = try PackedDevice(place)
         for n in 0..<count {
@@ -40,12 +40,12 @@ import Testing
         // Its number is used once, and a log pack shows the adopter's last number.
         let adopted = try #require(left.first { $0.kind == .base && $0.first == $0.last })
         #expect(!place.names(.log).contains { $0.first == adopted.first } && place.names(.log).contains { $0.first > adopted.first })
-        // A new device gets all; nothing is left to be looked for.
+        // A new device receives everything and has nothing left to search for.
         let new = try PackedDevice(place)
         try new.exchangeOnce()
         #expect(new.ids == here.ids)
         #expect(try new.exchangeOnce() == ["list pack1/log"])
-        // A silent writer returns: it continues with its own number, and no device lacks anything.
+        // A silent writer returns. It continues with its own number, and no device lacks anything.
         try gone.save("back")
         try gone.exchangeOnce()
         try exchange([gone, here, new], days: 6)
@@ -55,7 +55,7 @@ import Testing
         #expect(sent.allSatisfy { $0 > 20 }, "\(sent.sorted())")
     }
 
-    /// Each left a single pack: these are merged, of many writers at once.
+    /// Each writer left a single pack. These are merged, of many writers at once.
     @Test func silentWritersWithOnePackEachAreAdopted() throws {
         let place = MemoryPlace(), here = try PackedDevice(place)
         for n in 0..<30 {
@@ -78,7 +78,7 @@ import Testing
         try new.exchangeOnce()
         #expect(new.ids == here.ids)
         #expect(try new.exchangeOnce() == ["list pack1/log"], "all numbers are covered")
-        // A single one is left as it is: the pack in its place, and the log pack that follows, were one more.
+        // A single pack is left as it is: its replacement and the log pack that follows would be one more.
         let late = try PackedDevice(place)
         try late.save("late")
         try late.exchangeOnce()
@@ -104,7 +104,7 @@ import Testing
         #expect(throws: StoreError.self) { try single.retire() }
     }
 
-    /// Two of its packs were cut short: it fills both numbers before it ends, and its newest pack says that it does.
+    /// Two of its packs were truncated. It fills both numbers before it retires, and its newest pack says that it has retired.
     @Test func whoRetiresLeavesNoNumberOut() throws {
         let place = MemoryPlace(), gone = try silent(place, 5), here = try PackedDevice(place)
         try here.save("here")
@@ -140,7 +140,7 @@ import Testing
         place.refusesDeletes = false
         let here = try PackedDevice(place)
         try here.exchangeOnce()
-        #expect(place.names(.base).contains { $0.writer != base.writer }, "it is adopted at once")
+        #expect(place.names(.base).contains { $0.writer != base.writer }, "the pack is adopted in the same exchange")
         place.clock += Self.day + 1
         try gone.exchangeOnce()
         #expect(place.files[base.description] != nil)
@@ -149,8 +149,8 @@ import Testing
         #expect(gone.known?.deletions.isEmpty == true && place.versions() == here.ids && here.ids == gone.ids)
     }
 
-    /// A device whose store fell back does not know any more what its packs hold: nothing is to be deleted by them, and it looks no
-    /// further day by day.
+    /// A device whose store lost its versions no longer knows what its packs hold. It deletes nothing because of them, and does not check
+    /// again every day.
     @Test func whatNobodyKnowsAnyMoreIsNotToBeDeleted() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
         for n in 0..<4 {
@@ -187,10 +187,10 @@ import Testing
         #expect(new.ids == active.ids && here.ids == active.ids && place.versions() == active.ids)
     }
 
-    /// An adopted pack among small ones of its own keeps none of these from being merged.
+    /// An adopted pack among small packs of the device's own does not prevent these from being merged.
     @Test func noneIsStrandedBeforeAnAdoption() throws {
         let place = MemoryPlace(), here = try PackedDevice(place, fanIn: 4, silence: Int64(Self.day) * MemoryPlace.step)
-        // Packs of at most 256 KiB, of which an adopted one with more than half of that is not merged with small ones as it is.
+        // Packs of at most 256 KiB. An adopted pack larger than half of that is not merged with small ones.
         here.files.largestFile = 256 << 10
         var most = 0, random = SeededRandom(seed: 1)
         for n in 0..<12 {
@@ -207,7 +207,7 @@ import Testing
         #expect(place.versions() == here.ids)
     }
 
-    /// One of the active devices does it at once; another one only if the first does not.
+    /// One of the active devices adopts at once. Another one does so only if the first does not.
     @Test func othersWait() throws {
         let place = MemoryPlace(), gone = try silent(place)
         let devices = try (0..<3).map { _ in try PackedDevice(place) }
@@ -225,7 +225,8 @@ import Testing
         for device in devices { #expect(device.ids == devices[0].ids && place.versions() == device.ids) }
     }
 
-    /// It dies at any request of an adoption: the number stays one of an adoption, nothing is lost, and it is done in the end.
+    /// The device dies at any request of an adoption. The number remains one of an adoption, nothing is lost, and the adoption is finished
+    /// later.
     @Test func interrupted() throws {
         var deaths = 0
         for dying in 0..<30 {
@@ -278,10 +279,10 @@ import Testing
         #expect(place.names(.base).filter { $0.first == $0.last } == before)
     }
 
-    /// Names that another writer replaced, and had not deleted yet, are included.
+    /// Packs that another writer replaced but had not deleted yet are adopted too.
     @Test func whatWasReplacedAndNotDeletedGoesToo() throws {
         let place = MemoryPlace(), gone = try silent(place, 9), here = try PackedDevice(place)
-        // It folded, and was never seen again: its log packs are there still.
+        // The writer merged packs and then disappeared: its log packs still exist.
         #expect(place.names(.base).count == 1 && place.names(.log).count == 9)
         try here.exchangeOnce()
         try exchange([here], days: 34)
@@ -291,7 +292,7 @@ import Testing
 }
 
 extension PackedDevice {
-    /// The id under which it writes now.
+    /// The id under which the device writes now.
     var writer: UInt64 {
         files.place.names(.log).filter { name in
             (try? PackedNotes(store, remote: files.description).load())?.writer == name.writer

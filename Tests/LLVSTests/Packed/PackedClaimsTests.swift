@@ -3,11 +3,11 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Packs of somebody else whose indexes list what is not in them: docs/pack-format.md, section 7. He knows the versions, their identities
-/// and their records' sizes.
+/// Packs of an attacker whose indexes list versions that the packs do not contain: docs/pack-format.md, section 7. The attacker knows the
+/// versions, their identities and the sizes of their records.
 @Suite("Packed: claims") struct PackedClaimsTests {
-    /// A pack whose index lists versions, and whose records are others.
-    /// - Parameter padding: bytes of further records, so that it is looked at from its end.
+    /// Puts a pack whose index lists the given versions but whose records are others.
+    /// - Parameter padding: bytes of further records, so that the pack is read from its end.
     private func claim(
         _ ids: [VersionID], of device: PackedDevice, _ place: MemoryPlace, _ kind: PackKind, _ padding: Int
     ) throws -> String {
@@ -43,7 +43,7 @@ import Testing
         #expect(c.ids == a.ids)
     }
 
-    /// He reads what is there, lists it in a pack of his own, and removes the right one.
+    /// The attacker reads the place, lists its versions in a pack of its own, and removes the real one.
     @Test(arguments: [PackKind.log, .base], [0, 1 << 20]) func whatIsOnlyListedCountsAsLost(_ kind: PackKind, _ padding: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for n in 0..<3 {
@@ -64,7 +64,7 @@ import Testing
         #expect(c.ids == a.ids && a.ids.count == 3)
     }
 
-    /// A pack that says that it has all of others, and is empty.
+    /// Puts an empty pack that claims to replace the given packs.
     private func claimToReplace(_ names: [PackName], _ place: MemoryPlace) throws {
         let root = try #require(place.names(.root).first), bytes = try #require(place.files[root.description])
         let store = try PackedRun.root(root, bytes).store
@@ -76,7 +76,7 @@ import Testing
         place.put(made.name.description, made.bytes)
     }
 
-    /// A writer removes packs and claims to replace them. Their maker sends them again some days later.
+    /// An attacker removes packs and claims to replace them. The writer of the packs sends them again some days later.
     @Test func whatAnotherClaimsToReplaceAndRemovesIsSentAgainByItsMaker() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
@@ -96,7 +96,8 @@ import Testing
         #expect(b.ids == a.ids && a.ids.count == 3)
     }
 
-    /// A pack says that it has all of others, which it has not: who has not read these reads them once nobody has deleted them for a day.
+    /// A pack claims to replace others but does not. A device that has not read these reads them once they have remained undeleted for a
+    /// day.
     @Test func whatIsOnlySaidToBeReplacedIsRead() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
@@ -106,7 +107,7 @@ import Testing
         try claimToReplace(place.names(.log), place)
         let b = try PackedDevice(place)
         try b.exchangeOnce()
-        #expect(b.ids.count < 3, "what is said is believed for a day")
+        #expect(b.ids.count < 3, "the claim is believed for a day")
         b.restart()
         for _ in 0..<2 {
             place.clock += 125
@@ -116,7 +117,7 @@ import Testing
         #expect(place.names(.log).count == 3, "and nothing is sent again")
     }
 
-    /// Versions that came another way, and are also at the place, are compared and not sent again.
+    /// Versions that arrived by another way, and are also at the place, are compared and not sent again.
     @Test(arguments: [false, true]) func whatIsThereIsNotSentAgain(_ isLarge: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
         for n in 0..<4 {
@@ -130,7 +131,7 @@ import Testing
         #expect(Set(place.files.keys) == before && b.ids == a.ids)
     }
 
-    /// A file that is no pack, under a name of a device, does not make it a clone; a pack does, and makes it a new writer.
+    /// A file that is no pack, under the name of a device, does not make the device a clone. A pack does, and makes it a new writer.
     @Test(arguments: [0, 10, 5_000], [PackKind.log, .base]) func aFileThatIsNoPackMakesNoNewWriter(_ size: Int, _ kind: PackKind) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         func exchange() throws { for device in [a, b] { try device.exchangeOnce() } }
@@ -180,7 +181,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// A store's memory of a place is in its caches, which an attacker may have changed: no contents end the process.
+    /// The store's memory of a place is in its caches, which an attacker may have changed. No contents end the process.
     @Test func timesAndNamesOfNoMeaningAreNoState() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("first")
@@ -197,7 +198,7 @@ import Testing
             var state = whole
             change(&state)
             #expect(PackedState(encoded: PackedState.encoded(state.body)) == nil, "\(i)")
-            // It is ignored, and the exchange continues.
+            // The changed memory is ignored, and the exchange continues.
             a.storage.caches[key] = PackedState.encoded(state.body)
             a.restart()
             try a.save("later \(i)")
@@ -208,7 +209,7 @@ import Testing
         #expect(b.ids == a.ids && a.ids.count == 1 + changes.count)
     }
 
-    /// Anybody can make roots that are whole, with smaller ids: they push none out that a device knows, and of them some are used.
+    /// Anyone can make whole roots with smaller ids. They displace no root that a device knows, and some of them are remembered too.
     @Test func rootsThatAnybodyMadeKeepNoDeviceOut() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
@@ -233,7 +234,7 @@ import Testing
         let notes = try #require(b.storage.caches.first { $0.key.hasPrefix("packs-") && $0.key.utf8.count == 22 })
         let known = try #require(PackedState(encoded: notes.value)).roots
         #expect(known.count == PackedSettings.rootsLimit && known.contains { $0.name == right })
-        // A new device finds only these, and reports them.
+        // A new device finds only the forged roots, and reports them.
         let c = try PackedDevice(place)
         #expect(try c.exchange.retrieve().problems.contains { $0.error.code == .identifierMismatch } && c.ids.isEmpty)
     }

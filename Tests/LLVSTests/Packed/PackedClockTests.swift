@@ -4,11 +4,11 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Pitfall 7 of the design: a clock that was ahead and is put right. What was to wait waits no longer than it ever would have.
+/// Pitfall 7 of the design: a clock was ahead and is corrected. No waiting period becomes longer than it would have been.
 @Suite("Packed: clocks") struct PackedClockTests {
     private static let day = 86_400 / Int(MemoryPlace.step), year: Int64 = 366 * 86_400
 
-    /// A pack that was on its way is taken when it is there.
+    /// A pack that was incomplete is read once it is complete.
     @Test func aTornPackIsTakenOnceItIsWhole() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("one")
@@ -20,7 +20,7 @@ import Testing
         b.clockAhead.value = Self.year
         try b.exchangeOnce()
         b.clockAhead.value = 0
-        // Not whole yet: told a day later, and not in a year.
+        // While incomplete, it is reported a day later, not in a year.
         place.clock += 1
         #expect(try b.exchange.retrieve().problems.isEmpty)
         place.clock += Self.day + 1

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Counts requests and bytes of reading: five writers, each of which sent four versions at a time.
+/// Counts the requests and bytes of reading, with five writers that each sent four times.
 @Suite("Packed: costs") struct PackedCostTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
@@ -26,7 +26,7 @@ import Testing
     }
     private func stored(_ place: MemoryPlace) -> Int { place.files.values.reduce(0) { $0 + $1.count } }
 
-    /// A device; encrypted, of one identity for all.
+    /// A device. If encrypted, all devices have one identity.
     private func device(_ place: MemoryPlace, _ isEncrypted: Bool) throws -> PackedDevice {
         try PackedDevice(place, keys: isEncrypted ? keys() : nil)
     }
@@ -46,7 +46,7 @@ import Testing
         try write(writers, rounds: 16, &random)
         let all = writers[0].ids, logs = Dictionary(grouping: place.names(.log), by: \.writer)
         #expect(all.count == 721)
-        // Names: at most 9 of each writer in log/, and 20 in all.
+        // At most 9 names of each writer in log/, and 20 in all.
         let names = Dictionary(grouping: place.names(.log) + place.names(.base), by: \.writer)
         #expect(logs.values.allSatisfy { $0.count <= 9 } && names.values.allSatisfy { $0.count <= 20 }, "\(names.mapValues(\.count))")
 
@@ -54,26 +54,26 @@ import Testing
         let asked = try new.exchangeOnce()
         #expect(new.ids == all && asked.count <= 120)
         #expect(Double(new.files.bytesRead) <= 1.1 * Double(stored(place)), "\(new.files.bytesRead) of \(stored(place))")
-        // Keys are looked for again every ten minutes, and each request takes twelve here.
+        // Keys are listed again every ten minutes, and each request takes twelve simulated minutes.
         #expect(try new.exchangeOnce().filter { $0 != "list pack1/keys" } == ["list pack1/log"])
 
-        // It lacks all of one merged pack of each writer, and half of another: some are first read from their ends.
+        // The device lacks all of one merged pack of each writer, and half of another. It reads the ends of some of them first.
         let merged = place.names(.base).filter { (place.files[$0.description]?.count ?? 0) > 2 * PackedSettings.tail && $0.last > 20 }
         #expect(merged.count == 10)
         away.files.bytesRead = 0
         let fetched = try away.exchangeOnce()
-        // For an encrypted pack the end begins at a segment, and the beginning is read as well.
+        // The end of an encrypted pack is read from the beginning of a segment, and the head is read as well.
         let tails = merged.count * (isEncrypted ? PackedSettings.tail * 3 / 2 + EncryptedPack.headSize : PackedSettings.tail)
         #expect(away.ids == all && fetched.count { $0.hasPrefix("list") && $0 != "list pack1/keys" } <= 3)
         let newBytes = stored(place) - before, allowed = Int(1.3 * Double(newBytes)) + tails
         #expect(away.files.bytesRead <= allowed, "\(away.files.bytesRead) of \(newBytes)")
-        // The bound says something: to read all would break it.
+        // The bound is meaningful: reading everything would exceed it.
         #expect(allowed < stored(place) * 3 / 4, "\(allowed) of \(stored(place))")
     }
 
     // MARK: A little of a large pack
 
-    /// A pack that a writer merged of eight, of which another device has seven.
+    /// A pack that a writer merged from eight, seven of which another device has.
     private struct Merged {
         let place: MemoryPlace, writer: PackedDevice, away: PackedDevice, name: String, bytes: [UInt8]
     }
@@ -94,7 +94,8 @@ import Testing
         return Merged(place: place, writer: writer, away: away, name: name, bytes: try #require(place.files[name]))
     }
 
-    /// Encrypted, about as much of it is read as in clear: the beginning, the end, and the segments with the blocks that are wanted.
+    /// Of an encrypted pack about as much is read as of an unencrypted one: the head, the end, and the segments that contain the wanted
+    /// blocks.
     @Test(arguments: [(32, 8_000), (320, 450)]) func aLittleOfALargePack(versions: Int, size: Int) throws {
         var ranges: [[Range<Int>]] = [], sizes: [Int] = []
         for isEncrypted in [false, true] {
@@ -112,7 +113,7 @@ import Testing
         #expect(bytes[1] <= bytes[0] + more && bytes[1] < sizes[1] * 2 / 3, "\(bytes) of \(sizes)")
     }
 
-    /// Whatever is changed in a pack of which a part is read: nothing wrong is taken, and nothing of what was changed.
+    /// Any byte of a partly read pack is changed. Nothing wrong is accepted, and nothing that is affected by the change.
     @Test func aPartThatWasChangedIsRefused() throws {
         let good = try merged(true, versions: 32, size: 8_000), start = EncryptedPack.headSize, step = AgePayload.sealedSize
         func read(_ bytes: [UInt8]) throws -> (device: PackedDevice, ranges: [Range<Int>]) {
@@ -136,7 +137,7 @@ import Testing
             bad[at] ^= 1
             let (device, ranges) = try read(bad)
             let isRead = wanted.contains { $0.contains(at) }
-            // What is not read says nothing; where it is, all of the file is read, whose pack id is wrong.
+            // A change in bytes that are not read has no effect. Otherwise the whole file is read, and its pack id is wrong.
             #expect(isRead == (ranges.last == 0..<bad.count), "\(at)")
             #expect(device.ids == (isRead ? good.away.ids : good.writer.ids), "\(at)")
             refused += isRead ? 1 : 0
@@ -145,7 +146,7 @@ import Testing
             #expect(device.ids == good.writer.ids, "\(at)")
         }
         #expect(refused >= 6)
-        // Cut off at the end of a segment, within one, and with a byte more; segments that are whole, in another order.
+        // Truncated at the end of a segment, truncated within one, one byte more, and two whole segments in another order.
         let all = stride(from: start, to: good.bytes.count, by: step).map { Array(good.bytes[$0..<min($0 + step, good.bytes.count)]) }
         var swapped = all
         swapped.swapAt(all.count - 3, all.count - 2)
@@ -157,7 +158,7 @@ import Testing
         for (n, bad) in wrong.enumerated() { #expect(try read(bad).device.ids == good.away.ids, "\(n)") }
     }
 
-    /// A service that gives all of a file for a part of it is asked once.
+    /// A service that returns the whole file for a part of it is asked once.
     @Test(arguments: [false, true]) func withoutRangesAllOfItIsRead(isEncrypted: Bool) throws {
         let merged = try merged(isEncrypted, versions: 32, size: 8_000)
         merged.away.files.hasRanges = false

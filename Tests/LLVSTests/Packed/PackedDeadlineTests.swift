@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Sends that are cancelled before a pack is there get on all the same (the design's section 4.4).
+/// Sends that are cancelled before a pack is uploaded make progress nevertheless (the design's section 4.4).
 @Suite("Packed: deadlines") struct PackedDeadlineTests {
     /// An eighth of the waiting bytes can be sent within the deadline. Each send starts again, also in another process.
     @Test(arguments: [false, true]) func eachCancelledSendTriesHalf(restarts: Bool) throws {
@@ -20,10 +20,10 @@ import Testing
             if restarts { a.restart() }
             do { _ = try a.exchange.send() } catch let error as StoreError { #expect(error.code == .cancelled) }
         }
-        // 4 MiB: not there, then the half, and so on; the third has less than can be carried.
+        // 4 MiB fail, so the next send tries half of it, and so on, until a pack is small enough.
         #expect(place.versions() == a.ids && sends <= 5)
         #expect(place.carried <= 2 * (4 << 20))
-        // Nothing more is cut: the next one is as large as ever.
+        // The limit is lifted: the next pack is as large as ever.
         place.carries = .max
         for n in 0..<32 { try a.save("more \(n)", StorageConformance.bytes(seed: random.next(), count: 65_536)) }
         let before = place.names(.log).count
@@ -32,13 +32,13 @@ import Testing
     }
 }
 
-/// Calls of which it is known when they are to end begin nothing that they would not see the end of, at the rate of the last transfers.
+/// A call with a deadline begins no transfer that would not end in time at the rate of the last transfers.
 @Suite("Packed: rates") struct PackedRateTests {
-    /// A line that carries 1 MiB a second. Nothing takes time but that.
+    /// A line that carries 1 MiB a second. Nothing else takes time.
     private final class Line: @unchecked Sendable {
         // Sendable: one thread uses it.
         var now = 1_000.0
-        /// Bytes of uploads that were begun, and would not have been there in time.
+        /// Bytes of uploads that were begun although they could not have ended in time.
         var late = 0
         func device(_ place: MemoryPlace) throws -> PackedDevice {
             let device = try PackedDevice(place, steady: { self.now })
@@ -52,7 +52,7 @@ import Testing
             try device.save("\(n)", StorageConformance.bytes(seed: UInt64(n), count: size))
         }
     }
-    /// Whether a call came to its end within so many seconds, and that it took no more.
+    /// Returns whether a call completed, and expects that it took no more than so many seconds.
     private func within(_ seconds: Double, _ line: Line, _ body: (OperationControl) throws -> Void) throws -> Bool {
         let start = line.now
         defer { #expect(line.now <= start + seconds) }
@@ -68,14 +68,14 @@ import Testing
         try fill(a, 0..<4)
         try a.exchangeOnce()
         try b.exchangeOnce()
-        // 12 MiB to be sent: 3 s are enough for a part of it each time, and nothing is sent twice.
+        // 12 MiB to send. Three seconds suffice for a part of it each time, and nothing is sent twice.
         try fill(a, 4..<52)
         let before = line.now
         var calls = 0
         while try !within(3, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && calls > 3 && calls < 10, "\(calls)")
         #expect(line.now - before < 12.5)
-        // The same for who reads it.
+        // The same for the reader.
         calls = 0
         while try !within(4, line, { _ = try b.exchange.retrieve($0) }), calls < 20 { calls += 1 }
         #expect(b.ids == a.ids && calls > 1 && calls < 10, "\(calls)")
@@ -92,7 +92,7 @@ import Testing
         while try !within(9, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && place.names(.blob).count == 3 && calls == 2)
         #expect(line.now - before < 20.5, "no part was sent twice")
-        // All of a value is read at once. What was not begun for its rate is tried when that is old.
+        // A value is read in one piece. A transfer that was not begun because of the rate is tried when the rate is old.
         #expect(try !within(9, line) { _ = try b.exchange.retrieve($0) })
         #expect(b.ids.count == 4 && line.now - before < 21)
         line.now += TransferRate.life

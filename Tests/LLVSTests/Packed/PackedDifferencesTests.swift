@@ -4,10 +4,10 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Values of packs as differences, through devices that send, merge packs and read parts of them: docs/pack-format.md, "Values as
+/// Values of packs stored as differences: devices send, merge packs and read parts of them. See docs/pack-format.md, "Values as
 /// differences".
 @Suite("Packed: differences") struct PackedDifferencesTests {
-    /// Many ids and branches, of values of all sizes, by several devices.
+    /// Several devices save many ids, on branches, with values of all sizes.
     @Test(arguments: [false, true], Sample.seeds(from: 1, usual: 2, deep: 30)) func whatWasSavedComesBack(
         isEncrypted: Bool, seed: UInt64
     ) throws {
@@ -60,7 +60,7 @@ import Testing
         try expectAll(late)
     }
 
-    /// A device that has the first versions of a merged pack reads its end alone, which stands on them.
+    /// A device that has the first versions of a merged pack reads only its end, whose differences build on these versions.
     @Test func partsOfAPack() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 4), b = try PackedDevice(place)
         var text = RepairTests.noise(1, 400_000), saved: [VersionID: [UInt8]] = [:]
@@ -78,7 +78,7 @@ import Testing
             if n == 1 { try b.exchangeOnce() }
         }
         #expect(place.names(.base).count == 1)
-        // Only what is merged is left of the first four.
+        // Of the first four packs, only the merged one remains.
         for name in place.names(.log) where name.last <= 4 { place.remove(name.description) }
         try b.exchangeOnce()
         #expect(b.ids == a.ids)

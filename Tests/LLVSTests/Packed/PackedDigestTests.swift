@@ -16,7 +16,7 @@ import Testing
     }
     private static func sha256(_ bytes: [UInt8]) -> RemoteDigest? { RemoteDigest(hex: Bytes.hex(SHA256.digest(bytes))) }
 
-    /// Sends until eight packs are merged. What the last exchange asked of merged packs.
+    /// Sends until eight packs are merged. Returns the last exchange's requests for merged packs.
     private func merge(_ device: PackedDevice) throws -> [String] {
         var asked: [String] = []
         for n in 0..<3 {
@@ -26,7 +26,7 @@ import Testing
         return asked.filter { $0.contains("pack1/base") }
     }
 
-    /// A merged pack of which the service tells the right digest is not read back.
+    /// A merged pack is not read back if the service reports the right digest.
     @Test(arguments: [0, 1, 2]) func whatHasTheRightDigestIsNotReadBack(kind: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), digest = [Self.md5, Self.sha1, Self.sha256][kind]
         a.files.digest = { _, bytes in digest(bytes) }
@@ -34,7 +34,7 @@ import Testing
         #expect(asked.count == 2 && asked[0].hasPrefix("publish") && asked[1] == "list pack1/base", "\(asked)")
         place.clock += 10
         try a.exchangeOnce()
-        #expect(place.names(.log).count == 1, "what it replaces is deleted")
+        #expect(place.names(.log).count == 1, "the replaced packs are deleted")
     }
 
     /// If the digest is of something else, missing or invalid, the file is read, as if its bytes were wrong.
@@ -61,7 +61,7 @@ import Testing
         #expect(place.versions() == a.ids && a.ids.count == 3 && place.names(.log).count == 3, "nothing is deleted for it")
     }
 
-    /// An answer is lost: the size alone says nothing where the service tells a digest.
+    /// An answer is lost. The size alone proves nothing if the service reports digests.
     @Test func whatWasSentWithoutAnAnswerIsLookedAt() throws {
         for isRight in [true, false] {
             let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)

@@ -52,7 +52,7 @@ import Testing
         #expect(place.names(.blob).count == 2)
         try b.exchangeOnce()
         #expect(try b.store.value(ValueID("large"), at: version)?.data == data)
-        // Folding takes them over where they are.
+        // Merged packs refer to the same parts.
         for n in 0..<3 {
             try a.save("n\(n)")
             try a.exchangeOnce()
@@ -62,19 +62,20 @@ import Testing
         try c.exchangeOnce()
         #expect(c.ids == a.ids)
         #expect(try c.store.value(ValueID("large"), at: version)?.data == data)
-        // One that is missing holds back what names it, and no more.
+        // A missing part holds back the version that names it, and only that.
         let part = try #require(place.names(.blob).first).description, bytes = place.files[part]
         place.files[part] = nil
         let d = try PackedDevice(place)
         let found = try d.exchange.retrieve()
         #expect(!found.problems.isEmpty && d.ids.isEmpty)
         place.files[part] = bytes
-        // Also where what builds on it is in the same pack.
+        // The descendants in the same pack arrive too.
         #expect(try d.exchange.retrieve().problems.isEmpty)
         #expect(d.ids == a.ids)
     }
 
-    /// A large value that is removed and set again, over and over, is fetched once: by who read it before, and by who reads all of that.
+    /// A large value is removed and set again, repeatedly. It is fetched once: by a device that read it before, and by one that reads all
+    /// of these versions.
     @Test func aLargeValueThatComesBackIsFetchedOnce() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         let data = Filling.pattern(2 << 20), id = try ValueID("large")
@@ -99,7 +100,7 @@ import Testing
                 #expect(try device.store.value(id, at: version)?.data == (n % 2 == 0 ? data : nil), "\(n)")
             }
         }
-        // It is read all the same where what lies there is looked at.
+        // It is read nevertheless when the contents of the place are verified.
         c.files.asked = []
         #expect(try c.exchange.retrieve(verifyKnown: true).problems.isEmpty)
         #expect(parts(c.files.asked) >= 1)
@@ -112,7 +113,8 @@ import Testing
         #expect(parts(try d.exchangeOnce()) == 1 && d.ids == a.ids)
     }
 
-    /// What two devices sent is read once: that the other one's files are there is seen in a listing. Those that are not are read.
+    /// If two devices sent the same value, it is read once: the listing shows that the other one's parts exist. Parts that are missing from
+    /// the listing are read.
     @Test(arguments: [false, true]) func aLargeValueThatLiesTwiceIsReadOnce(isLost: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         let data = Filling.runs(of: 256, count: 2 << 20)
@@ -151,7 +153,7 @@ import Testing
         #expect(parts == 4 && place.names(.blob).count == 3, "the first part is not sent again")
         try b.exchangeOnce()
         #expect(try b.store.value(ValueID("large"), at: version)?.data == data)
-        // A part that is gone meanwhile is sent again.
+        // A part that has disappeared meanwhile is sent again.
         let more = Filling.runs(of: 4_096, count: data.count, from: 1), second = try a.save("more", more), before = Set(place.names(.blob))
         parts = 0
         #expect(throws: StoreError.self) { try a.exchangeOnce() }
@@ -163,7 +165,7 @@ import Testing
         #expect(try b.store.value(ValueID("more"), at: second)?.data == more)
     }
 
-    /// Sends the first part of a large value; the line breaks before the second.
+    /// Sends the first part of a large value; the connection breaks before the second.
     private func sendOnePart(_ device: PackedDevice) throws {
         var parts = 0
         device.files.before = { [files = device.files] in
@@ -174,7 +176,7 @@ import Testing
         #expect(throws: StoreError.self) { try device.exchangeOnce() }
     }
 
-    /// Parts that no pack ever named are removed by who sent them, a month later, and no others.
+    /// Parts that no pack ever named are removed by the device that sent them, a month later. No others are.
     @Test func partsThatNobodyNamesAreRemoved() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
@@ -183,7 +185,7 @@ import Testing
         try sendOnePart(a)
         let orphans = Set(place.names(.blob))
         #expect(orphans.count == 1)
-        // The version comes there by another way.
+        // The other device receives the version by another way.
         try a.give(to: b)
         try b.exchangeOnce()
         try a.exchangeOnce()
@@ -229,14 +231,14 @@ import Testing
         try a.save("second")
         try a.exchangeOnce()
         let bytes = try #require(place.files[first])
-        // Torn, missing, swapped: none of it is taken, and nothing is said.
+        // Truncated, empty, reversed: nothing of it is read, and no problem is reported yet.
         for wrong in [Array(bytes.prefix(bytes.count / 2)), [], bytes.reversed()] {
             place.files[first] = wrong
             let found = try b.exchange.retrieve()
             #expect(b.ids.isEmpty)
             #expect(found.problems.allSatisfy { $0.error.code == .missingPredecessor })
         }
-        // After a day it is told.
+        // After a day it is reported.
         place.clock += 130
         #expect(try b.exchange.retrieve().problems.contains { $0.name == first })
         place.files[first] = bytes
@@ -244,7 +246,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// Packs that were acknowledged and are short, or are lost later, are sent again.
+    /// Packs that were acknowledged but are truncated, or are lost later, are sent again.
     @Test func whatIsLostIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for n in 0..<3 {
@@ -265,7 +267,8 @@ import Testing
         #expect(place.versions() == a.ids, "lost, and sent by another")
     }
 
-    /// The remote is set back to before a fold; who folded deletes by it all the same, and is lost then. Others notice.
+    /// The remote is reset to before a merge of packs. The device that merged them still deletes the replaced packs, and then disappears.
+    /// Others notice.
     @Test func whatAFoldThatWasLostReplacedIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
         for n in 0..<2 {
@@ -280,7 +283,7 @@ import Testing
         try b.exchangeOnce()
         #expect(b.ids == a.ids && a.ids.count == 3)
         place.files = backup
-        // The fold and the third log pack are found lost, and what is there again counts.
+        // The merged pack and the third log pack are found lost, and the restored packs count again.
         for _ in 0..<4 {
             place.clock += 125
             try b.exchangeOnce()
@@ -294,7 +297,7 @@ import Testing
         #expect(place.versions() == b.ids)
     }
 
-    /// A listing tells sizes that no file has: such packs are told, and counting with these sizes ends no process.
+    /// A listing reports impossible sizes. Such packs are reported, and calculating with these sizes ends no process.
     @Test func sizesThatNoFileHasAreTold() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
@@ -312,7 +315,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// The remote is set back to before a large value: its parts are sent again with the version that names them.
+    /// The remote is reset to before a large value. Its parts are sent again with the version that names them.
     @Test func aLargeValueThatWasLostIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("small")
@@ -341,7 +344,7 @@ import Testing
         }
         try b.exchangeOnce()
         place.remove(try #require(place.names(.log).min { $0.last < $1.last }).description)
-        // b knows all that is listed: what it reads, it reads to heal.
+        // b knows everything that is listed, so it reads only in order to heal.
         var failures = 0
         b.files.before = {
             guard failures < 2, b.files.asked.last?.hasPrefix("read") == true else { return }
@@ -379,12 +382,12 @@ import Testing
         try a.save("more")
         #expect(throws: StoreError.self) { try a.exchange.send() }
         #expect(place.files.isEmpty)
-        // It comes back, but for its root.
+        // The files return, without the root.
         place.files = files.filter { !$0.key.contains("root-") }
         place.clock += 130
         try a.exchangeOnce()
         #expect(place.names(.root).count == 1 && place.versions() == a.ids)
-        // Or the place is filled again.
+        // Or a device fills the place again.
         place.files = [:]
         a.exchange.restorationState = Array("new".utf8)
         try a.exchangeOnce()
@@ -405,7 +408,7 @@ import Testing
         try a.save("full")
         let before = place.files.count
         #expect(throws: StoreError.self) { try a.exchangeOnce() }
-        #expect(place.files.count < before, "what is replaced goes at once")
+        #expect(place.files.count < before, "replaced packs are deleted in the same exchange")
         place.isFull = false
         try a.exchangeOnce()
         #expect(place.versions() == a.ids)
@@ -448,14 +451,14 @@ import Testing
         #expect(place.names(.base).count >= 5 && place.names(.base).allSatisfy { $0.last - $0.first == 1 })
         try a.exchangeOnce()
         #expect(place.names(.base).contains { $0.last - $0.first > 2 } && place.versions() == a.ids)
-        // Large values wait, with what builds on them; all else goes.
+        // Large values wait, with their descendants; everything else is sent.
         let large = try a.save("large", [UInt8](repeating: 7, count: (1 << 20) + 1)), on = try a.save("on it")
         let beside = try a.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("beside"), data: [1])]).id
         #expect(try a.exchange.send(thrifty).versions == [beside] && place.names(.blob).isEmpty)
         #expect(try Set(a.exchange.send().versions) == [large, on] && place.names(.blob).count == 1 && place.versions() == a.ids)
     }
 
-    /// Nor are large values received, with what builds on them: that is no problem, and nothing is asked for twice.
+    /// Large values are not received either, nor their descendants. That is no problem, and nothing is requested twice.
     @Test func thriftReceiving() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         var thrifty = OperationControl()
@@ -502,7 +505,7 @@ import Testing
         let (receiving, come, toldReceiving) = control()
         _ = try b.exchange.retrieve(receiving)
         #expect(come.now == (packs, packs) && toldReceiving.seen.first { $0.total > 0 } ?? (1, 1) == (0, packs) && isRising(toldReceiving))
-        // A large value is counted once it is known to be needed.
+        // A large value is counted as soon as it is known to be needed.
         let large = [UInt8](repeating: 9, count: 9 << 20)
         try a.save("large", large)
         let (more, goneMore, toldMore) = control()
@@ -531,8 +534,8 @@ import Testing
         #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .folding, .deleting]), "\(told.seen)")
     }
 
-    /// A device that lost its memory of what it sent may be a copy, whose original deletes parts of large values that nobody named: it
-    /// sends its own.
+    /// A device that lost its memory of what it sent may be a copy, and the original deletes parts of large values that no pack names. So
+    /// the device sends parts of its own.
     @Test func aNewWriterNamesNoPartsOfAFormerOne() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("first")
@@ -558,7 +561,7 @@ import Testing
         try b.save("b")
         var isFirst = true
         a.files.before = {
-            // Between a's look at the remote, which is empty, and its root.
+            // Between a's reading of the remote, which is empty, and its root.
             guard isFirst, a.files.asked.last?.hasPrefix("publish") == true else { return }
             isFirst = false
             try b.exchangeOnce()

@@ -20,10 +20,10 @@ import Testing
         place.clock += 700
         let since = place.time
         var sent: [Int64] = [], planned: Set<Int64> = []
-        // All look every half minute, until some time after the latest moment at which one may send.
+        // All devices check every half minute, until some time after the latest moment at which one may send.
         while place.time < since + 600 + 3_600 + 120 + 600 {
             let now = place.clock
-            // All have looked before the first one sends.
+            // All devices have checked before the first one sends.
             for healer in healers {
                 place.clock = now
                 healer.files.asked = []
@@ -35,11 +35,11 @@ import Testing
                 sent += healer.files.asked.filter { $0.hasPrefix("publish pack1/log") }.map { _ in place.time - since }
                 let state = try #require(try PackedNotes.known(of: healer.store, remote: healer.files.description))
                 if state.healing != 0 { planned.insert(state.healing - since) }
-                if place.time < since + 600 { #expect(state.healing == 0, "not before a second look") }
+                if place.time < since + 600 { #expect(state.healing == 0, "not before a second check") }
             }
             place.clock = now + 30
         }
-        #expect(planned.count == healers.count, "each waits for a time of its own: \(planned.sorted())")
+        #expect(planned.count == healers.count, "each waits for another time: \(planned.sorted())")
         #expect(planned.allSatisfy { 600 <= $0 && $0 <= 600 + 3_600 + 120 }, "\(planned.sorted())")
         #expect(sent.count == 1, "\(sent)")
         #expect(sent.allSatisfy { $0 >= (planned.min() ?? 0) } && place.versions() == all)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Listings that are behind, and sizes in them: nothing is concluded from them that a look at the file itself denies.
+/// Outdated listings, and the sizes in them: a device concludes nothing from a listing that the file itself contradicts.
 @Suite("Packed: listings") struct PackedListingTests {
-    /// A device with three log packs, two of which it folded.
+    /// A device with three log packs, two of which it merged.
     private func folded(_ place: MemoryPlace) throws -> (device: PackedDevice, fold: String, inputs: [String]) {
         let device = try PackedDevice(place, fanIn: 2)
         for n in 0..<3 {
@@ -17,7 +17,8 @@ import Testing
         return (device, try #require(place.names(.base).first).description, inputs)
     }
 
-    /// Not only by the full listing of the day: the newest pack of each writer is always in `log/`. Also by who never sent anything.
+    /// A rollback is noticed before the daily full listing, since the newest pack of each writer is always in `log/`. A device that never
+    /// sent anything notices it too.
     @Test(arguments: [false, true]) func rolledBack(byReader: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("one")
@@ -30,12 +31,13 @@ import Testing
         for _ in 0..<20 where place.versions() != a.ids { try healer.exchangeOnce() }
         #expect(place.versions() == a.ids && a.ids.count == 2)
         #expect(place.time - since < 6 * 3_600, "after \(place.time - since) s")
-        // Nothing is listed in full for it any more.
+        // No further full listings because of it.
         try healer.exchangeOnce()
         #expect(try healer.exchangeOnce() == ["list pack1/log"])
     }
 
-    /// The place is set back to before packs were merged, and who merged them does not know it yet: it deletes nothing of what is left.
+    /// The place is reset to before packs were merged, and the device that merged them does not know yet. It deletes none of the remaining
+    /// packs.
     @Test func whatAFoldReplacedStaysWhileTheFoldIsNotThere() throws {
         let place = MemoryPlace(), device = try PackedDevice(place, fanIn: 2)
         for n in 0..<2 {
@@ -48,7 +50,7 @@ import Testing
         #expect(place.names(.base).count == 1)
         place.files = backup
         let kept = place.versions()
-        // When deletions are due.
+        // Deletions are due.
         place.clock += 3
         for n in 0..<30 {
             try device.save("later\(n)")
@@ -62,7 +64,7 @@ import Testing
         #expect(place.versions() == device.ids)
     }
 
-    /// Two full listings that lack a file, long enough apart that it counts as lost.
+    /// Makes a file missing from two full listings that are far enough apart for it to count as lost.
     private func lose(_ name: String, _ device: PackedDevice, _ place: MemoryPlace) throws {
         place.hides = [name]
         for _ in 0..<2 {
@@ -108,7 +110,7 @@ import Testing
         try a.save("a")
         _ = try a.exchange.send()
         #expect(place.names(.root).count == 2)
-        // To b only the pack shows, not the root that it is of.
+        // For b only the pack is listed, not its root.
         place.hides = Set(place.names(.root).map(\.description)).subtracting(roots)
         #expect(try b.exchange.retrieve().problems.map(\.error.code) == [.identifierMismatch])
         #expect(b.ids.count == 1)
@@ -134,7 +136,7 @@ import Testing
         #expect(throws: StoreError.self) { try a.exchange.retrieve() }
     }
 
-    /// A PUT that is made once more since its answer was lost, at a service that refuses to write over it (S3: 412).
+    /// A PUT is retried because its answer was lost, at a service that refuses to overwrite (S3: 412).
     @Test func whatIsToldToBeThereAlreadyAndNotListedYetIsLookedAt() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
@@ -185,8 +187,8 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// Pitfall 43: what a clone sent under numbers that the reader counts as done, from the original, and put together before it was seen.
-    /// No gap tells of it: the full listing of the day does.
+    /// Pitfall 43: a clone sends under numbers that the reader counts as read from the original, and merges the packs before the reader saw
+    /// them. No gap reveals this, but the daily full listing does.
     @Test func aCloneHidesBehindTheNumbersOfTheOriginal() throws {
         let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
         let original = try PackedDevice(place, fanIn: 3), reader = try PackedDevice(place)
@@ -199,20 +201,20 @@ import Testing
         }
         _ = try reader.exchange.retrieve()
         let ofOriginal = Set(place.files.keys).subtracting(shared)
-        // The clone gets an old listing, so it continues under the old name.
+        // The clone gets an old listing, so it continues under the same writer.
         place.hides = ofOriginal
         for n in 0..<4 {
             try clone.save("c\(n)")
             _ = try clone.exchange.send()
         }
-        place.clock += 2 // what was put together is deleted a quarter of an hour later
+        place.clock += 2 // replaced packs are deleted a quarter of an hour later
         _ = try clone.exchange.send()
         place.hides = []
         let ofClone = place.names(.log) + place.names(.base)
         let writers = Set(ofClone.filter { !ofOriginal.contains($0.description) && !shared.contains($0.description) }.map(\.writer))
         #expect(writers.count == 1 && writers == Set(place.names(.log).map(\.writer)), "both are one writer")
         _ = try reader.exchange.retrieve()
-        #expect(!clone.ids.isSubset(of: reader.ids), "nothing tells of it yet")
+        #expect(!clone.ids.isSubset(of: reader.ids), "the loss cannot be detected yet")
         place.clock += day + 1
         _ = try reader.exchange.retrieve()
         #expect(clone.ids.isSubset(of: reader.ids) && original.ids.isSubset(of: reader.ids))

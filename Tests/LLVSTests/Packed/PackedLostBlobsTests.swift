@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Devices that have lost or damaged large values of a place send them again.
+/// Large values that a place has lost or damaged are sent again by devices that have them.
 @Suite("Packed: lost large values") struct PackedLostBlobsTests {
     enum Loss { case deleted, cutShort, flipped }
     private static let day = 125
@@ -56,7 +56,7 @@ import Testing
         let problems = try go([a], place)
         #expect(problems.contains { part.hasPrefix($0.name) && $0.error.code == .damaged }, "\(problems)")
         try expectWhole(place, isEncrypted, a.ids, version)
-        // Another that has it finds that it was sent.
+        // Another device that has the value finds that it was sent.
         let before = Set(place.names(.blob))
         _ = try go([b], place)
         #expect(Set(place.names(.blob)) == before)
@@ -81,7 +81,7 @@ import Testing
         #expect(b.ids.isEmpty && problems.count == 2 && problems.allSatisfy { $0.error.message.contains(part) }, "\(problems)")
         #expect(!problems.contains { $0.error.message.contains("the version ,") })
         _ = try b.exchange.send()
-        // Told once, and not each time.
+        // Reported once, not each time.
         let packs = place.names(.log).count
         _ = try b.exchange.send()
         #expect(packs == 2 && place.names(.log).count == packs)
@@ -105,8 +105,8 @@ import Testing
         #expect(try a.exchange.send().versions == [] && place.names(.blob).count == 1)
     }
 
-    /// However many parts are said to be damaged, and by however many packs: two are read in one exchange, and of those that are whole none
-    /// again within an hour, and then less and less often. What is damaged is found all the same.
+    /// Any number of packs claim that any number of parts are damaged. One exchange reads two of these parts. Those that are whole are not
+    /// read again within an hour, and then less and less often. Damage is found nevertheless.
     @Test func claimsCostLittle() throws {
         let place = MemoryPlace(), a = try device(place, false), count = 7
         place.pace = 1
@@ -117,7 +117,7 @@ import Testing
         try a.exchangeOnce()
         let parts = place.names(.blob).map(\.description)
         #expect(parts.count == count)
-        /// A device that met them while they were damaged says so.
+        /// A device that read the parts while they were damaged reports them.
         func claim() throws {
             let other = try device(place, false)
             for part in parts { place.files[part]?[5_000] ^= 1 }
@@ -136,7 +136,7 @@ import Testing
         }
         #expect(Set(looked).count == count && looked.count == count, "\(looked)")
         #expect(try read().isEmpty && place.names(.blob).count == count)
-        // Said once more at once, and after an hour and more.
+        // Reported once more at once, and after more than an hour.
         try claim()
         for _ in 0..<4 { #expect(try read().isEmpty) }
         place.clock += 4_000
@@ -155,7 +155,7 @@ import Testing
         #expect(newest.ids == a.ids)
     }
 
-    /// A version that is so large that it lies in a large value itself.
+    /// A version so large that it is stored as a large value itself.
     @Test func versionsThatLieInLargeValues() throws {
         let place = MemoryPlace(), a = try device(place, false)
         let changes = try (0..<9).map { Value.Change.insert(try ValueID("k\($0)"), data: [UInt8](repeating: UInt8($0), count: 900 << 10)) }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Places where nothing is left that a device knows: emptied ones (pitfall 27 of the design), and those of other stores. Nothing is taken
-/// from them, and nothing sent.
+/// Places that no longer contain anything that a device knows: emptied ones (pitfall 27 of the design), and those of other stores. A device
+/// receives nothing from them, and sends nothing.
 @Suite("Packed: other places") struct PackedRefusingTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
@@ -14,7 +14,7 @@ import Testing
         return false
     }
 
-    /// Also by who only ever received, or found a root and nothing else; by a send alone and by a whole exchange.
+    /// It is refused by devices that only ever received, or found only a root; in a send alone and in a whole exchange.
     @Test(arguments: [false, true], [false, true]) func anEmptiedPlaceIsNotFilledByWhoReceived(alone: Bool, knowsRootAlone: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
@@ -22,7 +22,7 @@ import Testing
         if knowsRootAlone { place.files = place.files.filter { $0.key.contains("root-") } }
         _ = try b.exchange.retrieve()
         #expect(b.ids == (knowsRootAlone ? [] : a.ids))
-        // A send does without a look of its own for ten seconds after a retrieve of the same process.
+        // Within ten seconds after a retrieve of the same process, a send does not list the place itself.
         b.restart()
         place.files = [:]
         try b.save("more")
@@ -33,7 +33,7 @@ import Testing
         #expect(place.versions() == b.ids && place.names(.root).count == 1)
     }
 
-    /// Another account, or a folder of the same name: whenever the place was last listed in full, and also after days.
+    /// Another account, or a folder of the same name. It is refused whenever the place was last listed in full, and also after days.
     @Test(arguments: [false, true], [0, 1, 2]) func aPlaceOfAnotherStoreIsRefused(alone: Bool, days: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         try a.save("a")
@@ -52,13 +52,13 @@ import Testing
         }
         #expect(place.files == others && a.ids == before)
         #expect(try c.exchange.retrieve().problems.isEmpty)
-        // When its own place is back it continues, and has adopted nothing.
+        // When its own place is back, the device continues, and has adopted nothing.
         place.files = own
         for device in [a, b] { try device.exchangeOnce() }
         #expect(a.ids == before && b.ids == before && place.versions() == before && place.names(.root).count == 1)
     }
 
-    /// Versions that are here prove nothing: those that every store has, and those of a template that both stores were copied from.
+    /// Common versions prove nothing: those that every store has, and those of a template from which both stores were copied.
     @Test func versionsInCommonProveNothing() throws {
         let place = MemoryPlace(), template = try PackedDevice(MemoryPlace())
         for n in 0..<3 { try template.save("help\(n)") }
@@ -72,7 +72,7 @@ import Testing
         let others = place.files, before = a.ids
         for device in [a, b] { #expect(isReset { try device.exchangeOnce() }) }
         #expect(place.files == others && a.ids == before && b.ids == before)
-        // A person says that the two are to be joined.
+        // The user decides to join the two.
         a.exchange.restorationState = Array("new".utf8)
         for device in [a, c, a] { try device.exchangeOnce() }
         #expect(a.ids == c.ids && a.ids.count == 5 && place.names(.root).count == 1)
@@ -101,7 +101,7 @@ import Testing
             place.clock += 86_400
         }
         #expect(a.ids.count == 3 && place.versions() == a.ids)
-        // A device that joins another place forgets what it had.
+        // A device that joins another place forgets the former one.
         let other = MemoryPlace(), d = try PackedDevice(other)
         try d.save("d")
         try d.exchangeOnce()
@@ -122,7 +122,7 @@ import Testing
         place.files = [:]
         try b.exchangeOnce()
         let second = place.files
-        // The roots are listed before the second one is there, and the packs after.
+        // The roots are listed before the second one exists, the packs afterwards.
         let c = try PackedDevice(place)
         place.files = first
         var isThere = false
@@ -135,7 +135,7 @@ import Testing
         #expect(isThere && c.ids == a.ids.union(b.ids))
     }
 
-    /// All names of `log/` may be new to who was away: the root that it knows is looked at, which is one request.
+    /// All names in `log/` may be new to a device that was away. It reads the root that it knows, which is one request.
     @Test func whoWasAwayFindsItsRoot() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
         try a.save("a")

@@ -44,7 +44,7 @@ import Testing
         #expect(throws: StoreError.self) { try single.announceMove(to: "elsewhere") }
     }
 
-    /// A device that fills an emptied place again informs those that knew it.
+    /// A device that refills an emptied place informs the devices that knew the place.
     @Test func seededAnew() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for device in [a, b, a, b] {
@@ -57,24 +57,25 @@ import Testing
         a.exchange.transport.restorationState = Array("new".utf8)
         try a.exchangeOnce()
         let told = try b.exchange.retrieve().problems.filter { $0.error.code == .rolledBack }
-        #expect(told.count == 1 && told[0].error.message.contains("filled anew"), "\(told)")
+        #expect(told.count == 1 && told[0].error.message.contains("refilled by"), "\(told)")
         // A device that comes for the first time has nothing to hear of that.
         let c = try PackedDevice(place)
         #expect(try codes(c) == [])
-        // All is there again in the end.
+        // In the end everything is at the place again.
         for _ in 0..<4 {
             place.clock += Self.day
             for device in [a, b] { _ = try? device.exchangeOnce() }
         }
         #expect(place.versions().isSuperset(of: a.ids.union(b.ids)))
-        #expect(try codes(b) == [], "told for a day")
-        // Once: the packs that follow do not say it again.
+        #expect(try codes(b) == [], "reported for a day")
+        // It is reported once; later packs do not repeat it.
         try a.save("more")
         try a.exchangeOnce()
         #expect(try codes(b) == [])
     }
 
-    /// Of several that are to fill it anew the first says so, and one that ends before it sent anything says so when it goes on.
+    /// If several devices are to refill the place, only the first reports it. A device that ends before it sent anything reports it when it
+    /// continues.
     @Test(arguments: [false, true]) func seededAnewByTheFirstAlone(dies: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         for device in [a, b, c, a, b, c] {
@@ -91,7 +92,7 @@ import Testing
         try a.exchangeOnce()
         try b.save("more")
         try b.exchangeOnce()
-        let told = try c.exchange.retrieve().problems.filter { $0.error.code == .rolledBack && $0.error.message.contains("filled anew") }
+        let told = try c.exchange.retrieve().problems.filter { $0.error.code == .rolledBack && $0.error.message.contains("refilled by") }
         #expect(told.count == 1, "\(told)")
     }
 
@@ -126,7 +127,7 @@ import Testing
         }
     }
 
-    /// A newest pack that is gone, and that nothing replaces.
+    /// A newest pack has disappeared, and no pack replaces it.
     @Test func rolledBack() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         for n in 0..<3 {
@@ -137,7 +138,7 @@ import Testing
         let newest = try #require(place.names(.log).max { $0.last < $1.last })
         place.remove(newest.description)
         place.clock += 2
-        #expect(try codes(b) == [], "not before a second look")
+        #expect(try codes(b) == [], "not before a second check")
         place.clock += 2
         #expect(try codes(b) == [.rolledBack])
         #expect(try codes(b) == [.rolledBack])
@@ -153,14 +154,14 @@ import Testing
         }
     }
 
-    /// A number that another device saw is not listed for more than an hour.
+    /// A number that another device saw has not been listed for more than an hour.
     @Test func withheld() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), c = try PackedDevice(place)
         for device in [a, b, c, a, b, c] {
             try device.save()
             try device.exchangeOnce()
         }
-        // The place hides from c what a sends; b has seen it.
+        // The place hides a's new pack from c; b has seen it.
         try a.save("hidden")
         try a.exchangeOnce()
         let hidden = try #require(place.names(.log).filter { $0.writer == a.writer }.max { $0.last < $1.last })
@@ -178,7 +179,7 @@ import Testing
         #expect(try codes(c) == [.withheld])
         place.hides = []
         #expect(try codes(c) == [] && c.ids == a.ids.union(b.ids))
-        // Merged, and the numbers stand for it: nothing is withheld.
+        // Packs are merged and the merged pack covers the numbers: nothing is withheld.
         for n in 0..<30 {
             try a.save("\(n)")
             for device in [a, b] { try device.exchangeOnce() }
@@ -205,7 +206,7 @@ import Testing
         for one in [link(5, 5, 4), link(5, 15, 4), link(6, 6, 15), link(6, 16, 15), link(7, 7, 16), link(8, 8, 7)] {
             #expect(reports.link(9, one) == nil)
         }
-        // Bounded, whatever is written there.
+        // The memory is bounded, whatever packs claim.
         for n in 0..<1_000 as Range<UInt64> { _ = reports.link(9, link(UInt32(n) + 10, n + 100, n + 99)) }
         for n in 0..<1_000 as Range<UInt64> { _ = reports.link(n, link(1, n, 0)) }
         #expect(reports.chains.count == PackedReports.writersLimit && reports.chains[9]?.count == PackedReports.chainLimit)
@@ -213,7 +214,7 @@ import Testing
         #expect(reports.events.count == PackedReports.eventsLimit)
     }
 
-    /// A store that was copied, and whose copies are never shown each other's packs, is told by who is shown both.
+    /// A store was copied, and the copies never see each other's packs. A device that sees the packs of both reports it.
     @Test func aWriterOfWhichBothRowsAreShown() throws {
         let place = MemoryPlace(), other = MemoryPlace(), a = try PackedDevice(place), reader = try PackedDevice(place)
         try a.save("common")
@@ -235,7 +236,7 @@ import Testing
         for (name, bytes) in other.files where place.files[name] == nil { place.put(name, bytes) }
         place.clock += Self.day + 1
         #expect(try codes(reader) == [.writerForked])
-        #expect(reader.ids == a.ids.union(twin.ids), "all is taken")
+        #expect(reader.ids == a.ids.union(twin.ids), "all versions are received")
     }
 
     // MARK: The status
@@ -257,7 +258,7 @@ import Testing
         #expect(try status(c).fingerprint == first)
         c.restart()
         #expect(try status(c).fingerprint == first)
-        // One that is shown an older state does not.
+        // A device that is shown an older state gets another fingerprint.
         try a.save("more")
         try a.exchangeOnce()
         #expect(try status(a).fingerprint != first)
@@ -273,13 +274,13 @@ import Testing
         #expect(known.writers.map(\.number).sorted() == [2, 4])
         #expect(known.writers.contains { $0.id == Base32.encode(PackID.bytes(of: a.writer)) })
         #expect(known.packs > 0 && known.bytes > 0 && known.listed != nil)
-        // Fixed values, for other implementations.
+        // Fixed values, which other implementations can compare.
         let seen = [PackServices.Seen(writer: 1, number: 2, id: PackID(high: 3, low: 4))]
         #expect(RemoteStatus.fingerprint(PackID(high: 5, low: 6), seen) == "vinoz maluf lonoz zapiz sakit faduv")
         #expect(RemoteStatus.fingerprint(nil, seen) == "" && RemoteStatus.fingerprint(PackID(high: 5, low: 6), []) == "")
     }
 
-    /// The state of a library that did not know with which keys large values lie there: no new pack names them.
+    /// The state of an older library does not record the keys of large values. No new pack names these values' parts.
     @Test func largeValuesOfAnOlderState() throws {
         var state = PackedState()
         state.pin = StoreKeys.Pin(number: 2, recipient: try AgeRecipient(RemoteIdentity().recipient))
@@ -287,10 +288,10 @@ import Testing
         state.blobs[blob.digest] = blob
         let now = try #require(PackedState(encoded: PackedState.encoded(state.body)))
         #expect(now.oldBlobs.isEmpty && now.currentBlobs.count == 1)
-        // As it was written before: without what came later.
+        // As an older library wrote it: without the fields that were added later.
         var old = Array(state.body)
         old[6] = UInt8(ascii: "2")
-        // In front of the pin a flag; behind it an epoch, a time and two lists, all of them empty; then the count of exchanges.
+        // A flag before the pin; after it an epoch, a time and two lists, all empty; then the count of exchanges.
         old.removeSubrange((old.count - 8 - 4 - 8 - 2)..<(old.count - 8))
         old.remove(at: old.count - 8 - 36 - 1)
         let known = try #require(PackedState(encoded: PackedState.encoded(old)))

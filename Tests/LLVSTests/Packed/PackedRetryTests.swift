@@ -3,12 +3,12 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Unusable files cost in proportion to their number, and usable ones are read first: docs/pack-format.md, section 7.
+/// Unusable files cost time in proportion to their number, and usable ones are read first: docs/pack-format.md, section 7.
 @Suite("Packed: retries") struct PackedRetryTests {
     private func parts(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/blob") } }
     private func packs(_ asked: [String]) -> [String] { asked.filter { $0.hasPrefix("read pack1/log") } }
 
-    /// Versions that build on nothing, each with a large value, sent in one pack.
+    /// Sends independent versions, each with a large value, in one pack.
     private func sendLarge(_ device: PackedDevice, _ count: Int) throws {
         for n in 0..<count {
             let data = [UInt8](repeating: UInt8(truncatingIfNeeded: n + 1), count: PackFormat.inlineValue + 1 + n)
@@ -27,7 +27,7 @@ import Testing
         let first = try b.exchangeOnce()
         #expect(b.ids.isEmpty && first.count { $0 == "list pack1/blob" } == 1)
         #expect(parts(first).count <= 1 + PackedSettings.unlistedParts, "\(first)")
-        // Later nothing is read that no listing shows, not even the pack.
+        // Later, values that no listing shows are not requested, and the pack is not read again.
         for _ in 0..<3 {
             b.restart()
             let again = try b.exchangeOnce()
@@ -38,7 +38,7 @@ import Testing
         #expect(b.ids == a.ids)
     }
 
-    /// A value that is there is not fetched for a version that names another which is not.
+    /// A version names two values, one of which is missing. The other is not fetched for it.
     @Test func allOfAVersionIsLookedForFirst() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         let changes = try (1...3).map { n in
@@ -53,11 +53,11 @@ import Testing
         #expect(try parts(b.exchangeOnce()).count == 3 && b.ids == a.ids)
     }
 
-    /// Packs that are read in the wrong order unlock one another, beside others that cannot be taken: each is read once.
+    /// Packs are read in the wrong order and unlock one another, beside others that cannot be read. Each is read once.
     @Test(arguments: [4, 16]) func packsThatUnlockOneAnotherAreReadOnce(count: Int) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 1_000), other = try PackedDevice(place, fanIn: 1_000)
         for n in 0..<count {
-            // New devices read the largest first, which is the last.
+            // New devices read the largest pack first, which is the last one.
             try a.save("n\(n)", (0..<(n + 1) << 10).map { UInt8(truncatingIfNeeded: $0 &* ($0 >> 3)) })
             _ = try a.exchange.send()
         }
@@ -73,7 +73,7 @@ import Testing
         #expect(parts(asked).count <= 1 + PackedSettings.unlistedParts)
     }
 
-    /// Packs whose versions wait are not read again because something else has come.
+    /// Packs whose versions wait are not read again because something unrelated has arrived.
     @Test func packsThatWaitAreReadWhenTheirTimeHasCome() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 1_000), b = try PackedDevice(place), c = try PackedDevice(place)
         for n in 0..<10 {
@@ -112,18 +112,18 @@ import Testing
             b.restart()
             let asked = try packs(b.exchangeOnce())
             #expect(try b.store.contains(mine) && asked.count <= 1 + PackedSettings.retries, "\(asked.count)")
-            #expect(place.files[String(asked[0].dropFirst(5))] != [1, 2, 3], "what is new comes first")
+            #expect(place.files[String(asked[0].dropFirst(5))] != [1, 2, 3], "new packs are fetched first")
             tried.formUnion(asked.dropFirst())
         }
         #expect(tried.count == count)
-        // A file that has other bytes now is new.
+        // A file whose bytes have changed counts as new.
         let late = PackName(kind: .log, writer: 1, first: 1, last: 1, id: PackID(high: 3, low: 7)).description
         place.files[late] = [1, 2, 3, 4]
         #expect(try packs(b.exchangeOnce()).first == "read \(late)")
     }
 
-    /// A pack that is on its way is read again before files that never can be taken, however many these are and however its name sorts.
-    /// This place tells no sizes, so nothing shows that it has grown. Each of the files has its turn all the same.
+    /// An incomplete pack is read again before files that can never be read, however many these are and however its name sorts. This place
+    /// reports no sizes, so nothing shows that the pack has grown. Still, each of the files has its turn.
     @Test func aPackThatIsOnItsWayComesBeforeWhatNeverCanBeTaken() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = 300
         b.files.tellsSizes = false
@@ -138,7 +138,7 @@ import Testing
             place.clock += 60
             tried.formUnion(try packs(b.exchangeOnce()))
         }
-        // Half of a pack is there when it is listed first, and all of it later.
+        // When the pack is first listed, half of it exists; later all of it does.
         let before = place.files.keys
         let mine = try a.save("late")
         _ = try a.exchange.send()
@@ -162,7 +162,7 @@ import Testing
         #expect(tried.count >= count)
     }
 
-    /// Files beyond the remembered number are read at most once a day.
+    /// Files beyond the number that is remembered are read at most once a day.
     @Test func veryManyFilesThatAreNoPacks() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place), count = PackedSettings.badLimit + 200
         place.pace = 1

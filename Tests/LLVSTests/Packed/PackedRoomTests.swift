@@ -8,7 +8,7 @@ import Testing
 @Suite("Packed: room") struct PackedRoomTests {
     private static let hour = 3_600
 
-    /// One whose log packs are many enough to be merged, where only small files have room.
+    /// A device with enough log packs for a merge, at a place that has room only for small files.
     private func device(_ place: MemoryPlace) throws -> PackedDevice {
         // A request takes a second.
         place.pace = 1
@@ -29,7 +29,7 @@ import Testing
         let sent = try a.exchange.send()
         #expect(sent.versions == [id] && sent.problems.map(\.error.code) == [.noSpace] && sent.problems[0].name == "pack1/base")
         #expect(place.versions() == a.ids && place.names(.base).isEmpty)
-        // Also by another process; and with nothing new it costs nothing.
+        // Another process does the same, and without new versions it costs nothing.
         for restarts in [false, true] {
             if restarts { a.restart() }
             a.files.asked = []
@@ -37,13 +37,13 @@ import Testing
             #expect(try a.exchange.send().problems.map(\.error.code) == [.noSpace])
             #expect(a.files.asked == ["list pack1/log"])
         }
-        // It sends and receives.
+        // The device sends and receives.
         try b.save("b")
         try b.exchangeOnce()
         try a.save("more")
         #expect(try !a.exchangeOnce().contains { $0.hasPrefix("publish pack1/base") })
         #expect(a.ids == b.ids.union(a.ids) && place.versions() == a.ids)
-        // An hour later, once.
+        // An hour later it is tried once.
         place.clock += Self.hour + 1
         #expect(try a.exchangeOnce().count { $0.hasPrefix("publish pack1/base") } == 1)
         #expect(try !a.exchangeOnce().contains { $0.hasPrefix("publish pack1/base") })
@@ -54,7 +54,7 @@ import Testing
         #expect(place.versions() == a.ids)
     }
 
-    /// Replaced packs are deleted at once, and then it is retried.
+    /// Replaced packs are deleted at once, and then the merge is retried.
     @Test func whatIsDeletedMakesRoom() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
         place.pace = 1
@@ -73,7 +73,7 @@ import Testing
         #expect(place.names(.base).count == 2 && place.versions() == a.ids)
     }
 
-    /// A service refuses files as large as the merged packs: they are not merged, and everything else continues.
+    /// The service refuses files as large as the merged packs. They are not merged, and everything else continues.
     @Test(arguments: [false, true]) func whatIsTooLargeForTheServiceStaysApart(isTold: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
         place.pace = 1
@@ -88,7 +88,7 @@ import Testing
             #expect(try a.exchange.send().versions == [id])
         }
         #expect(tries == (isTold ? 0 : 1) && place.names(.base).isEmpty && place.versions() == a.ids)
-        // The limit is remembered, also by another process; smaller packs are merged.
+        // The limit is remembered, by another process too; smaller packs are merged.
         a.restart()
         for n in 0..<8 {
             try a.save("small\(n)")
@@ -100,7 +100,7 @@ import Testing
         #expect(b.ids == a.ids && place.versions() == a.ids)
     }
 
-    /// The same of what is new: it goes in smaller packs.
+    /// New versions are sent in packs of at most the size that the service accepts.
     @Test func whatIsNewGoesInPacksThatTheServiceTakes() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         place.most = 600 << 10
@@ -116,7 +116,7 @@ import Testing
         for _ in 0..<2 { #expect { try a.exchange.send() } throws: { ($0 as? StoreError)?.code == .tooLarge } }
     }
 
-    /// If there is no room at all, receiving continues, and nothing is lost.
+    /// Without any room, receiving continues, and nothing is lost.
     @Test func receivingGoesOn() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3), b = try PackedDevice(place)
         for device in [a, b, a] {
@@ -138,7 +138,7 @@ import Testing
         #expect(a.ids == b.ids && place.versions() == a.ids)
     }
 
-    /// An adoption that finds no room fills its number with a small pack, and is not chosen again for an hour.
+    /// If an adoption finds no room, it fills its number with a small pack, and is not chosen again for an hour.
     @Test func anAdoptionThatFindsNoRoomWaits() throws {
         let day = 86_400, place = MemoryPlace(), gone = try PackedDevice(place), a = try PackedDevice(place)
         place.pace = 1

@@ -7,8 +7,8 @@ import Testing
 import Glibc
 #endif
 
-/// Devices that exchange over a place which is behind, loses answers and tears uploads, that die between any two requests, are cloned and
-/// lost. LLVS_PACKED_SCHEDULES says how many schedules there are, LLVS_PACKED_SEED with which the first begins.
+/// Devices exchange over a place with outdated listings, lost answers and torn uploads. They die between any two requests, are cloned and
+/// are lost. LLVS_PACKED_SCHEDULES gives the number of schedules, LLVS_PACKED_SEED the first seed.
 @Suite("Packed: simulation") struct PackedSimulationTests {
     private static func number(_ name: String) -> Int? { getenv(name).flatMap { Int(String(cString: $0)) } }
 
@@ -24,8 +24,8 @@ import Glibc
         #expect(wrong.isEmpty)
     }
 
-    /// The control of pitfall 3: where most uploads are torn, or their answers lost, it is the missing salt alone that loses something.
-    /// Seed 4 is one of those at which `rulesThatAreBrokenAreNoticed` notices the missing salt.
+    /// The control for pitfall 3: even if most uploads are torn or their answers lost, only the missing salt loses versions. Seed 4 is one
+    /// of those at which `rulesThatAreBrokenAreNoticed` notices the missing salt.
     @Test func nothingIsLostWhereItIsRough() throws {
         var wrong: [String] = []
         for seed in Sample.seeds(usual: 5, deep: 100) {
@@ -34,9 +34,9 @@ import Glibc
         #expect(wrong.isEmpty)
     }
 
-    /// Pitfalls 1 to 4 of the design: each loses versions, and that is noticed.
+    /// Pitfalls 1 to 4 of the design: each of them loses versions, and the test notices it.
     @Test(arguments: PackedWorld.Mutant.allCases) func rulesThatAreBrokenAreNoticed(_ mutant: PackedWorld.Mutant) throws {
-        // From the seed at which it was noticed last.
+        // Begins at the seed that last revealed it.
         let first: UInt64 = mutant == .content ? 1 : mutant == .noSalt ? 4 : 0
         for seed in first..<400 {
             if try PackedWorld.play(seed, steps: 150, mutant: mutant, isRough: mutant == .noSalt) != nil { return }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Packs that replace others and come to no end: what a device made itself goes all the same, and the next one is smaller.
+/// Merged packs whose uploads never succeed. The device's own versions are sent nevertheless, and the next merged pack is smaller.
 @Suite("Packed: merges that come to no end") struct PackedUnfinishedTests {
     private static let day = 86_400, limit = 1_000 << 10
 
     /// The ways in which the upload of a large merged pack ends.
     enum Trouble: CaseIterable {
-        /// The line breaks.
+        /// The connection breaks.
         case line
         /// The host cancels the call.
         case cancelled
@@ -40,7 +40,7 @@ import Testing
             }
         }
     }
-    /// Bytes of the merged packs that were tried.
+    /// The sizes of the merged packs whose upload was tried.
     final class Sizes { var all: [Int] = [] }
 
     private func value(_ place: MemoryPlace) -> [UInt8] { StorageConformance.bytes(seed: place.random.next(), count: 300 << 10) }
@@ -55,7 +55,7 @@ import Testing
         for gone in devices { _ = try gone.exchange.retire() }
         return devices
     }
-    /// - Returns: nil when it failed.
+    /// - Returns: nil if it failed.
     private func exchange(_ device: PackedDevice) throws -> ExchangeResult? {
         defer {
             if device.storage.isDead {
@@ -81,7 +81,7 @@ import Testing
         try a.save("first")
         _ = try exchange(a)
         #expect(sizes.all.count == 1 && sizes.all[0] > 6 * (300 << 10))
-        // The very next call sends what this device made, also in another process.
+        // The very next call sends the device's own versions, also in another process.
         for n in 0..<3 {
             if n == 1 { a.restart() }
             let id = try a.save("own \(n)")
@@ -113,7 +113,7 @@ import Testing
             #expect(place.versions() == a.ids)
         }
         #expect(sizes.all.count == 1 && sizes.all[0] > 8 * (300 << 10))
-        // Nothing new: it is not made again at once, and then smaller.
+        // Without new versions the merged pack is not rebuilt at once, and later it is smaller.
         for n in 0..<3 {
             if n == 1 { a.restart() }
             #expect(try exchange(a)?.problems.isEmpty == true && sizes.all.count == 1)
@@ -127,7 +127,7 @@ import Testing
         let new = try PackedDevice(place)
         try new.exchangeOnce()
         #expect(new.ids == a.ids)
-        // Later they are as large as ever.
+        // Later, merged packs are as large as ever.
         a.files.refuses = { _, _ in nil }
         place.clock += 8 * Self.day
         for n in 0..<9 {
@@ -137,7 +137,7 @@ import Testing
         #expect(place.names(.base).contains { (place.files[$0.description]?.count ?? 0) > 5 * (300 << 10) } && place.versions() == a.ids)
     }
 
-    /// A place that takes merged packs and does not give them gets no more than two; they are used once it gives them.
+    /// A place that accepts merged packs but does not return them gets at most two. They are used once it returns them.
     @Test(arguments: [false, true]) func whatIsNotGivenIsNotMadeAgainAndAgain(isOwn: Bool) throws {
         let place = MemoryPlace()
         place.pace = 1
@@ -169,7 +169,7 @@ import Testing
         #expect(new.ids == a.ids)
     }
 
-    /// Nor does one that goes up, and whose reading back comes to no end.
+    /// Nor is a merged pack rebuilt if its upload succeeds but reading it back never does.
     @Test(arguments: [Trouble.line, .cancelled]) func whatIsReadBackHoldsUpNothing(_ trouble: Trouble) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         place.pace = 1

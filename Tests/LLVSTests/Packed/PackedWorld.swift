@@ -4,26 +4,26 @@ import LLVSTesting
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// Some devices, one place, and what must be true of them.
+/// Devices that share one place, and the invariants that must hold.
 final class PackedWorld {
-    /// The rules that the environment breaks; the code of the library is unchanged.
+    /// The rules that the simulation breaks; the code of the library is unchanged.
     enum Mutant: CaseIterable {
-        /// Pitfall 1: who made a pack removes those of others of which it has all versions, whatever it lists.
+        /// Pitfall 1: a device that made a pack removes packs of others if it has all their versions, whatever its pack lists.
         case content
-        /// Pitfall 2: who folds removes what other packs have numbers in the same range.
+        /// Pitfall 2: a device that merges packs removes all other packs with numbers in the same range.
         case ranges
-        /// Pitfall 3: names that are the same at each attempt.
+        /// Pitfall 3: names are the same at each attempt.
         case noSalt
-        /// Pitfall 4: what is read back is what was meant to be there.
+        /// Pitfall 4: reading a file back returns what should have been written.
         case noVerification
     }
     let place: MemoryPlace
     var random: SeededRandom
     var devices: [PackedDevice] = []
     let mutant: Mutant?, restores: Bool
-    /// More torn uploads and lost answers, and fewer versions: the same is sent again and again.
+    /// Whether more uploads are torn, more answers are lost, and fewer versions are made, so that the same ones are sent again and again.
     let isRough: Bool
-    /// The versions that some device received from the place, or knows to be there.
+    /// The versions that some device received from the place, or knows to be at the place.
     var safe: Set<VersionID> = []
     var backup: [String: [UInt8]]?
     var depth = 0, commits = 0
@@ -37,16 +37,16 @@ final class PackedWorld {
         self.mutant = mutant; self.restores = restores; self.isRough = isRough
         if isRough { (place.tearing, place.losing) = (0.3, 0.4) }
         for _ in 0..<Int.random(in: 2...4, using: &random) {
-            // Some days without a number are silence here: packs of others are adopted again and again.
+            // A writer counts as silent after some days without a number, so packs are adopted again and again.
             try add(PackedDevice(place, fanIn: 3, silence: 40 * MemoryPlace.step, random: salt()))
         }
-        // All know one root: a device that finds none that it knows refuses to send, and rightly so.
+        // All devices know one root. A device that does not find a known root rightly refuses to send.
         try commit(devices[0])
         for device in devices { try exchange(device) }
         place.hasFaults = true
     }
 
-    /// All that a device draws at random.
+    /// The source of a device's random numbers.
     private func salt() -> @Sendable () -> UInt64 {
         guard mutant == .noSalt else { return { [place] in place.random.next() } }
         let own = place.random.next()
@@ -71,7 +71,7 @@ final class PackedWorld {
         if mutant == .noVerification {
             device.files.made = { meant[$0] = $1 }
             device.files.readsInstead = { meant[$0] }
-            // They would reveal a torn upload before the packs that it replaces are deleted.
+            // Sizes would reveal a torn upload before the packs that it replaces are deleted.
             device.files.tellsSizes = false
         }
         if mutant == .content {
@@ -98,7 +98,7 @@ final class PackedWorld {
         case ..<475 where restores:
             if let backup, Bool.random(using: &random) { place.files = backup } else { backup = place.files }
         case ..<485: place.isFull.toggle()
-        // Clocks that are wrong, and are put right: what is safe goes by none.
+        // Clocks go wrong and are corrected. No clock decides what is safe.
         case ..<495 where mutant == nil:
             device.clockAhead.value = [0, 0, 7_200, -86_400, 400 * 86_400].randomElement(using: &random) ?? 0
         default: try exchange(device)
@@ -111,7 +111,7 @@ final class PackedWorld {
         let id = VersionID(high: random.next() & ~0xF000 | 0x4000, low: random.next() & ~(3 << 62) | 1 << 63)
         let data = [UInt8](repeating: 1, count: Int(random.next() % 40))
         let change: Value.Change = .insert(try ValueID("k\(random.next() % 50)"), data: data)
-        // Packs, and so their names, have the time in them: a seed is to say all.
+        // Packs, and so their names, contain the time, and a seed must determine everything.
         commits += 1
         _ = try device.store.makeVersion(basedOn: head, changes: [change], id: id, timestamp: Double(commits))
     }
@@ -127,7 +127,7 @@ final class PackedWorld {
             let sent = try device.exchange.send()
             safe.formUnion(Set(sent.versions).intersection(place.versions()))
         } catch let error as StoreError where [.transport, .user, .noSpace, .notFound].contains(error.code) {
-            // Not found: a listing that is behind shows neither roots nor packs.
+            // Not found: an outdated listing shows neither roots nor packs.
             if !place.hasFaults { wrong = "an exchange failed without faults: \(error)" }
             safe.formUnion(device.ids.subtracting(before))
         }
@@ -155,7 +155,7 @@ final class PackedWorld {
         if !lost.isEmpty { wrong = "\(lost.count) versions that were at the remote are gone, at step \(place.clock)" }
     }
 
-    /// Nil when all is right.
+    /// Returns nil if all is right.
     static func play(
         _ seed: UInt64, steps: Int, mutant: Mutant? = nil, restores: Bool = false, isRough: Bool = false
     ) throws -> String? {
@@ -167,7 +167,7 @@ final class PackedWorld {
         return try world.settle()
     }
 
-    /// No faults any more, and time for all.
+    /// No faults from here on, and enough time.
     func settle() throws -> String? {
         place.hasFaults = false
         place.isFull = false
@@ -180,8 +180,8 @@ final class PackedWorld {
         for device in devices where device.ids != first {
             return "devices end with different versions: \(device.ids.count) and \(first.count)"
         }
-        if !restores, !safe.isSubset(of: first) { return "what was at the remote did not reach everybody" }
-        if !first.isSubset(of: place.versions()) { return "what is on all devices is not at the remote" }
+        if !restores, !safe.isSubset(of: first) { return "a device lacks versions that were at the remote" }
+        if !first.isSubset(of: place.versions()) { return "the remote lacks versions that all devices have" }
         return nil
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// A service that does not give single files for some time: they are there all the same.
+/// A service cannot return single files for some time, although they exist.
 @Suite("Packed: files that are withheld") struct WithheldFilesTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
     private static let trouble = StoreError(.transport, "The service answers 500.")
@@ -17,8 +17,8 @@ import Testing
         return false
     }
 
-    /// A pack with older keys that cannot be read just now still names its parts, and is sent anew once it can be read.
-    /// - Parameter onlyFirst: whether it can be read again when the parts were listed.
+    /// A pack with older keys cannot be read at the moment. Its parts stay, and it is resent once it can be read.
+    /// - Parameter onlyFirst: whether the pack can be read again by the time the parts are listed.
     @Test(arguments: [false, true]) func partsOfAPackStay(onlyFirst: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: keys()), b = try PackedDevice(place, keys: keys())
         try a.save("small")
@@ -52,7 +52,7 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == large)
     }
 
-    /// Where files may be encrypted that cannot be read now, nothing is written in clear.
+    /// If files that cannot be read now may be encrypted, nothing is written unencrypted.
     @Test func whatCannotBeReadMayBeEncrypted() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: keys())
         try a.save()
@@ -67,7 +67,7 @@ import Testing
         #expect(isRefused(.keyMissing) { try RemoteKeyDirectory.refuseKeys(files) {} })
     }
 
-    /// While a pack cannot be read after another one was lost, nothing of it is sent again.
+    /// While a pack cannot be read after another one was lost, none of its versions is sent again.
     @Test func whatIsWithheldIsNotLost() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for name in ["one", "two", "three"] {
@@ -99,7 +99,7 @@ import Testing
         #expect(a.known?.healing == 0 && place.versions() == a.ids && place.names(.log).count == 3)
     }
 
-    /// A part of a large value that cannot be read just now is not sent again.
+    /// A part of a large value that cannot be read at the moment is not sent again.
     @Test func aPartThatIsWithheldIsNotLost() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         try a.save("large", [UInt8](repeating: 7, count: 2 << 20))
@@ -114,7 +114,8 @@ import Testing
         #expect(try a.exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// Of two that made keys at the same moment, one has written a root that the other cannot read just now: its keys stay.
+    /// Two devices made keys at the same moment. One of them has written a root that the other cannot read at the moment. The keys of the
+    /// first stay.
     @Test func keysOfARootThatIsWithheldStay() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: keys()), b = try PackedDevice(place, keys: keys())
         try a.save("a")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Files of the packed layout as docs/pack-format.md describes them, by the vectors in Tests/Vectors/packs.
+/// Files of the packed layout as docs/pack-format.md describes them, tested with the vectors in Tests/Vectors/packs.
 @Suite("Packs: the files") struct PackFormatTests {
     struct Files: Decodable {
         struct Vector: Decodable {
@@ -127,7 +127,7 @@ import Testing
         #expect(problems == expected.problems ?? [:], "\(name)")
     }
 
-    /// A version of form 0, with what stands for its blobs.
+    /// A version of form 0, with references in place of its blobs.
     private func received(_ id: VersionID, _ payload: UnsafeRawBufferPointer) throws -> (Store.ReceivedVersion, [BlobReference]) {
         let bytes = Array(payload)
         func read(_ offset: UInt64, _ buffer: UnsafeMutableRawBufferPointer) {
@@ -148,7 +148,7 @@ import Testing
             let name = try #require(PackName(vector.file))
             do {
                 _ = try PackFile(name, unhex(vector.data), stores: [store])
-                Issue.record("\(vector.name) is taken")
+                Issue.record("\(vector.name) is accepted")
             } catch let fault as PackFault { #expect(code(fault) == vector.error, "\(vector.name): \(fault.why)") }
         }
     }
@@ -183,7 +183,7 @@ import Testing
         #expect(PackName(made.name.description) == made.name)
     }
 
-    /// The files of the vectors whose blocks are as they are come out byte for byte.
+    /// Vectors whose blocks are not compressed are written byte for byte as they are.
     @Test func writesWhatPythonWrites() throws {
         var same = 0
         for vector in try vectors("files", Files.self).vectors {
@@ -236,7 +236,7 @@ import Testing
         for size in 0..<bytes.count {
             do {
                 _ = try PackFile(made.name, Array(bytes[..<size]), stores: [Self.store], size: bytes.count)
-                Issue.record("\(size) bytes are taken")
+                Issue.record("\(size) bytes are accepted")
             } catch let fault as PackFault { #expect(fault.kind == .notThere) }
         }
     }
@@ -260,7 +260,7 @@ import Testing
         }
     }
 
-    /// An attacker with valid digests only gets a refusal.
+    /// An attacker who can compute valid digests causes nothing but refusals.
     @Test func anyIndexIsReadOrRefused() throws {
         let made = try smallPack(), seed = Sample.seed ?? (Sample.isDeep ? UInt64.random(in: 0 ... .max) : 1)
         var random = SeededRandom(seed: seed)
@@ -284,7 +284,7 @@ import Testing
     }
 
     @Test func bombsAreRefused() throws {
-        // A block that says that it has 4 MiB, and inflates to them, is taken; one that says less is not.
+        // A block that claims to have 4 MiB, and inflates to 4 MiB, is accepted. One that claims less is refused.
         let zeros = [UInt8](repeating: 0, count: 256 << 10)
         var pack = PackWriter(.init(kind: .blob, store: Self.store, salt: Self.salt, writer: 1, first: 0, last: 0, link: Self.salt))
         try zeros.withUnsafeBytes { try pack.add(bare: $0) }

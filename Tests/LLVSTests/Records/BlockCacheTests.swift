@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func aWriterWaitsForThoseWhoReadAndGoesBeforeThoseWhoCome() {
-        // A lock that lets the second reader in before the writer does so in most of many rounds.
+        // A lock that admits the second reader before the writer would do so in most of many rounds.
         for round in 0..<50 {
             let lock = ReadWriteLock(), log = Guarded<[String]>([])
             func note(_ text: String) { log.withLock { $0.append(text) } }
@@ -115,7 +115,7 @@ import Testing
         blocks.admit(Self.key(0), Self.bytes(0))
         var i: UInt64 = 1
         while blocks.read(Self.key(0)) != nil, i < 2_000 { blocks.admit(Self.key(i), Self.bytes(i)); i += 1 }
-        // Read all the time, it outlived everything.
+        // The block was read all the time, so it outlived all others.
         #expect(i == 2_000 && blocks.read(Self.key(1)) == nil)
         #expect(!blocks.cache.shouldAdmit(Self.key(5_000)) && blocks.cache.shouldAdmit(Self.key(5_000)))
         while blocks.read(Self.key(1_999)) != nil, i < 6_000 {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LLVSCore
 
-/// Looking ids up in the table of changes of a record.
+/// Looking up ids in the table of changes of a record.
 @Suite struct ChangeTableTests {
-    /// Every other id of these is recorded.
+    /// Ids, every other one of which is recorded.
     static func ids(_ count: Int, padding: Int = 0) throws -> [ValueID] {
         try (0..<count).map { try ValueID("k" + String(String(100_000 + $0).dropFirst()) + String(repeating: "x", count: padding)) }
     }
@@ -49,7 +49,7 @@ import Testing
                 at = Int.random(in: 0..<10, using: &random)
             var left = round % 3 == 0 ? 1 : 3
             storage.meddleWithRecords { _, buffer in
-                // The beginning of a page: a digit of its first id differs.
+                // The beginning of a page: a digit of its first id is changed.
                 guard buffer.count == RecordTable.firstIDSize, left > 0 else { return }
                 left -= 1
                 for j in buffer.indices where buffer[j] == UInt8(ascii: "k") && j + 5 < buffer.count {
@@ -70,7 +70,7 @@ import Testing
         #expect(found > 500, "\(found) found, \(refused) refused")
     }
 
-    /// Pages are believed when all of them is what was written.
+    /// A page is used only if all of it is intact.
     @Test func damagedPagesAreRefused() throws {
         let storage = CountingStorage(MemoryStorage()), ids = try Self.ids(1_000)
         let (store, _, place) = try Self.make(storage, ids)

@@ -6,7 +6,7 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// Gives bytes so many at a time, and throws, when asked to, behind some.
+/// Returns its bytes in steps. Throws after a given number of bytes if a failure is set.
 private final class Trickle: PieceReader, @unchecked Sendable {
     let bytes: [UInt8], step: Int
     var failure: (behind: Int, error: StoreError)?
@@ -27,7 +27,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
     }
 }
 
-/// Values and files that are read and written in pieces: the same as when they are whole.
+/// Values and files that are read and written in pieces give the same as whole ones.
 @Suite struct LargeValueTests {
     private static let steps = [1, 2, 3, 7, 64, 1 << 20]
 
@@ -141,7 +141,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         }
     }
 
-    /// A window moves on over what was read, so that its size does not depend on how long the document is.
+    /// The window discards what was read, so its size does not depend on the length of the document.
     @Test func theWindowStaysSmall() throws {
         let document = Array("[".utf8) + (0..<20_000).flatMap { Array("{\"remove\":\"\($0)\"},".utf8) } + Array("{\"remove\":\"x\"}]".utf8)
         let window = PieceWindow(Trickle(document, step: 4_096), limit: 1 << 20, pieceSize: 4_096)
@@ -277,7 +277,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             })
         }
         func path() throws -> FolderTransport { try FolderTransport(path: temporary.path + "/shared") }
-        // Each MiB asks again, so that there are many points at which to stop.
+        // The control is polled for each MiB, so there are many points at which to stop.
         var calls = 0
         while code({ _ = try Exchange(store: store, transport: path()).send(cancelling(after: calls)) }) == .cancelled {
             #expect(try temporary.names("shared/tmp") == [])

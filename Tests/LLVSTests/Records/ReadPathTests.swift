@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Reading values by way of what is in memory: the same bytes, and never other ones, whatever happens behind it.
+/// Reading values through caches in memory returns the same bytes and never others, whatever happens to the files.
 @Suite struct ReadPathTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -38,7 +38,7 @@ import Testing
             guard case .copied(size, version) = fetched, asked == [size],
                 data.withUnsafeBytes({ Bytes.equal($0, UnsafeRawBufferPointer(rebasing: buffer[..<size])) })
             else {
-                throw StoreError(.damaged, "value \(i) is not what was stored")
+                throw StoreError(.damaged, "value \(i) differs from the stored one")
             }
         }
     }
@@ -105,12 +105,12 @@ import Testing
         try writer.close()
         let (store, storage) = try open()
         _ = try store.count(at: head)
-        // As if the block had been read while its end was being written.
+        // As if the end of the block had been read while it was being written.
         storage.meddleOnce { buffer in for i in buffer.indices { buffer[i] ^= 0x55 } }
         for i in 0..<50 { try check(store, head, i) }
         let reads = storage.reads
         for i in 0..<50 { try check(store, head, i) }
-        #expect(storage.reads == reads, "what was wrong was never put right")
+        #expect(storage.reads == reads, "the cached entry was never corrected")
         try store.close()
     }
 
@@ -125,7 +125,7 @@ import Testing
         let at = try #require((0..<bytes.count - 100).first { bytes[$0..<$0 + 100].elementsEqual(needle) })
         bytes[at + 50] ^= 1
         try writeFile(file, bytes)
-        // In memory it is whole, and may be handed out; what is on the disk is reported.
+        // The block in memory is intact and may be used; the damage on the disk is reported.
         try check(store, head, 17)
         let report = try store.verify()
         #expect(!report.isWhole && report.damages.allSatisfy { $0.version == nil || $0.version == head })
@@ -189,7 +189,7 @@ import Testing
         try store.close()
     }
 
-    /// A value that is not copied from memory at once is not looked up a second time for that.
+    /// A value that cannot be copied from memory at once is still looked up only once.
     @Test func aSlowFetchAsksTheMapOnce() throws {
         #if DEBUG
         let (store, _) = try open()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSNetwork
 
-/// Exchanges with places that are named by URL, from Swift.
+/// Exchanges with places that are given by URL, from Swift.
 @Suite struct ExchangeURLTests {
     private static func memory() throws -> Store {
         var options = Store.Options()
@@ -37,7 +37,7 @@ import Testing
     ]) func whatIsNoURLIsRefused(url: String, code: StoreError.Code) throws {
         do {
             _ = try Exchange(store: Self.memory(), url: url)
-            Issue.record("\(url) was taken")
+            Issue.record("\(url) was accepted")
         } catch let error as StoreError { #expect(error.code == code, "\(url): \(error)") }
     }
 

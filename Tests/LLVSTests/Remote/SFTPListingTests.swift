@@ -3,7 +3,7 @@ import Testing
 
 @testable import LLVSNetwork
 
-/// Tests listings of SFTP servers. Tests/Network/test_sftp.py uses a real one.
+/// Listings of SFTP servers. Tests/Network/test_sftp.py uses a real server.
 @Suite struct SFTPListingTests {
     private func line(_ text: String) -> SFTPListing.Line? { SFTPListing.read(Array(text.utf8)) }
 
@@ -12,7 +12,7 @@ import Testing
         ("-rw-r--r--+   ? 0        0              0 Nov  5  2024 a  b ", "a  b ", false, 0, ["Nov", "5", "2024"]),
         ("drwxr-xr-x    2 root     root         4096 Jan 31 00:00 .", ".", true, 4096, ["Jan", "31", "00:00"]),
         ("lrwxrwxrwx    1 root     root            7 Jan 31 00:00 a -> b", "a -> b", true, 7, ["Jan", "31", "00:00"]),
-        // Users and groups with spaces in them, also such as look like a part of the rest.
+        // Users and groups whose names contain spaces, some of which look like other columns.
         ("-rw-------    1 DOM\\Ann B Domain Users 12 Feb 28 23:59 x", "x", false, 12, ["Feb", "28", "23:59"]),
         ("-rw-------    1 7 Feb 12 3 Mar 1 1999 x", "x", false, 3, ["Mar", "1", "1999"]),
     ])
@@ -42,7 +42,7 @@ import Testing
         #expect(try SFTPListing("The list").lines().isEmpty)
     }
 
-    /// Foreign names with line ends: other files are listed, and no part of such a name counts as a name.
+    /// Foreign names with line ends. Other files are listed, and no part of such a name counts as a name.
     @Test(arguments: [
         ("new\nline", ["x", "new\nline", "y"]), ("a\n\nb\n", ["x", "a\n\nb\n", "y"]), (".\nb", ["x", "y"]), ("\nb", ["x", "y"]),
     ])

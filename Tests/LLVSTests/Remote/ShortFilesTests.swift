@@ -3,14 +3,14 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Single files at a server that are shorter than what was sent: uploads that were cut short and acknowledged.
+/// Single files at a server that are shorter than what was sent: truncated uploads that the server acknowledged.
 @Suite struct ShortFilesTests {
     private let place = MemoryPlace()
     private let device: PackedDevice
 
     init() throws { device = try PackedDevice(place) }
 
-    /// A later process of the device, with what was kept of the earlier ones, and its requests.
+    /// Exchanges as a later process of the device, with the state that earlier ones saved. Returns what was sent, and the requests.
     private func send(_ state: inout [UInt8], at time: Double) throws -> (sent: Set<VersionID>, asked: [String]) {
         let files = MemoryFiles(place), transport = RemoteTransport(files)
         transport.clock = { time }
@@ -33,23 +33,23 @@ import Testing
         let whole = place.files
         let cut = all.filter { place.files["\(folder)/\($0)"] != nil }
         for id in cut { place.files["\(folder)/\(id)"] = Array(whole["\(folder)/\(id)", default: []].dropLast(lost)) }
-        // The version files are listed each time; the changes files, once some were sent, after ten minutes.
+        // Version files are listed each time. Changes files are listed ten minutes after some were sent.
         let soon = try send(&state, at: 1_300)
         #expect(soon.sent == (folder == "versions" ? cut : []))
         let later = try send(&state, at: 1_700)
         #expect(later.sent == (folder == "versions" ? [] : cut))
         #expect(place.files == whole)
-        // And then there is nothing more to read or to send.
+        // Then there is nothing more to read or to send.
         let quiet = try send(&state, at: 2_400)
         #expect(quiet.sent.isEmpty && quiet.asked.filter { !$0.hasPrefix("list ") }.isEmpty)
         let last = try send(&state, at: 2_500)
         #expect(last.asked.filter { $0 == "list changes" }.isEmpty)
-        // A day later it looks again.
+        // A day later they are listed again.
         let nextDay = try send(&state, at: 2_500 + 90_000)
         #expect(nextDay.asked.contains("list changes"))
     }
 
-    /// Another implementation leaves out the digest: its files are not read for that.
+    /// Another implementation omits the digest. Its files are not read because of that.
     @Test func filesOfAnotherImplementationAreNotRead() throws {
         var state: [UInt8] = []
         let id = try device.save("a", [UInt8](repeating: 7, count: 2_000))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LLVSCore
 
-/// Tests copying the whole parts of a damaged store to a new one. (Every damaged byte: Tests/Damage.)
+/// Copying the whole parts of a damaged store into a new one. (Tests/Damage damages every byte.)
 @Suite struct SalvageTests {
-    /// The places of `bytes` in a file.
+    /// The positions of `bytes` in a file.
     private static func offsets(of bytes: [UInt8], in file: [UInt8]) -> [Int] {
         guard file.count >= bytes.count else { return [] }
         return (0...(file.count - bytes.count)).filter { file[$0] == bytes[0] && file[$0..<($0 + bytes.count)].elementsEqual(bytes) }
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// Also when another path leads there.
+    /// Even if another path leads to it.
     @Test(arguments: [0, 1]) func aSalvageDoesNotWriteIntoTheDamagedStore(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// a, b, c, d on one line. What `b` stored is damaged; `c` stored the same id anew, `d` another.
+    /// Versions a, b, c, d on one line. A value that `b` stored is damaged; `c` stored the same id again, `d` another one.
     @Test(arguments: [(0, 0), (0, 1), (1, 0), (1, 1)]) func aDamagedValueCostsTheVersionsThatShowIt(kind: Int, target: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
@@ -127,13 +127,14 @@ import Testing
             #expect(report.versions == 1 && report.waiting == 1 && !report.isWhole)
             #expect(report.damages.contains { $0.version == b.id && $0.lost == .version })
             let made = try #require(report.made.first)
-            // What b changed is not known, nor what it was based on: on what was stored before it, most likely.
+            // What b changed is unknown, and so is its predecessor. The new version builds on the version stored before b, which is most
+            // likely the predecessor.
             #expect(made.original == c.id && !made.isComplete)
             #expect(
                 try salvaged.contents(made.version) == ["x": "1", "y": "1", "z": "3"] && salvaged.contents(a.id) == ["x": "1", "y": "1"])
             #expect(try salvaged.version(made.version)?.predecessors == [a.id])
             #expect(
-                report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("stands on version \(a.id)") })
+                report.damages.contains { $0.version == c.id && $0.lost == .nothing && $0.message.contains("is based on version \(a.id)") })
             try salvaged.close()
         }
     }
@@ -150,7 +151,7 @@ import Testing
             let (report, salvaged) = try Self.salvage(kind, directory)
             let made = try #require(report.made.first)
             #expect(try made.original == b.id && !made.isComplete && salvaged.contents(made.version) == ["z": "3"])
-            #expect(report.damages.contains { $0.version == b.id && $0.lost == .nothing && $0.message.contains("stands on nothing") })
+            #expect(report.damages.contains { $0.version == b.id && $0.lost == .nothing && $0.message.contains("is based on none") })
             try salvaged.close()
         }
     }
@@ -206,7 +207,7 @@ import Testing
 
 /// Damage must not prevent other operations.
 @Suite struct DamageTests {
-    /// A record of a newer format costs itself, and what builds on it waits.
+    /// A record of a newer format is lost alone, and versions that build on it wait.
     @Test func aRecordOfANewerFormatStopsNothingElse() throws {
         let newer = try hostileRecord(plainVersion("newer"), [.insert(id("k"), data: [1])])
         let version = try plainVersion("newer")
@@ -242,7 +243,7 @@ import Testing
                 var file = try readFile(path)
                 guard let at = (0..<file.count - 6).first(where: { file[$0..<$0 + 6].elementsEqual("DAMAGE".utf8) }) else { continue }
                 file[at] ^= 1
-                // In place: the writer has it open.
+                // In place, since the writer has the file open.
                 let descriptor = try System.open(path, O_WRONLY)
                 _ = try file.withUnsafeBytes { try System.pwrite(descriptor, $0, at: 0) }
                 System.close(descriptor)
@@ -278,12 +279,12 @@ import Testing
         #expect(kept > 1 && kept < 1_200)
         _ = try Snapshots(store: target, transport: memory).restore()
         #expect(try target.statistics().versions == 1_200)
-        // Another one's versions are still refused.
+        // A store with versions of another origin is still refused.
         _ = try target.set(["mine": "1"], nil)
         #expect(errorCode { _ = try Snapshots(store: target, transport: memory).restore() } == .storeNotEmpty)
     }
 
-    /// With 64 KiB of stack, however deep folders are nested.
+    /// Works with 64 KiB of stack, however deeply folders are nested.
     @Test func foldersAreRemovedWithoutFollowingLinks() throws {
         try withTemporaryDirectory { directory in
             try System.mkdir(directory + "/outside")
@@ -337,7 +338,7 @@ import Testing
         }
     }
 
-    /// JSON has no checksums; ours say what they hold.
+    /// JSON has no checksums, but our version files contain a digest.
     @Test func aChangedByteInAnExchangeFileIsNoticed() throws {
         try withTemporaryDirectory { directory in
             let source = try Store.inMemory(), a = try source.set(["k": "hello"], nil)

@@ -15,7 +15,7 @@ import Testing
         options.durability = .normal
         return try FolderTransport(path: temporary.path, options: options)
     }
-    /// Several chunks, with values that go over their edges.
+    /// Several chunks, with values that cross their boundaries.
     private func largeStore() throws -> Store { try SnapshotTests.large.get() }
     private static let large = Result {
         let store = try Store.inMemory()
@@ -107,13 +107,13 @@ import Testing
             try refuses("llvs-v1/manifest.json", manifest.encoded())
         }
         _ = try Snapshots(store: Store.inMemory(), transport: memory).restore()
-        // A broken one is replaced by putting again.
+        // A broken manifest is replaced by the next snapshot.
         try memory.writeSnapshotFile("llvs-v1/manifest.json", [1, 2, 3])
         _ = try Snapshots(store: source, transport: memory).put()
         _ = try Snapshots(store: Store.inMemory(), transport: memory).restore()
     }
 
-    /// Streams whose digests are right and whose contents are hostile.
+    /// Streams with valid digests and hostile contents.
     @Test func hostileStreamsAreRefused() throws {
         let id = "\(VersionID.random())"
         func snapshot(_ payload: [UInt8], versions: UInt64 = 1) throws -> MemoryTransport {
@@ -140,7 +140,7 @@ import Testing
         let bad: [(String, [UInt8], UInt64)] = [
             ("empty", [], 1), ("a huge version file", integer(UInt64.max), 1), ("cut", Array(entry(a).dropLast()), 1),
             ("a trailing byte", entry(a) + [0], 1), ("fewer versions", entry(a), 2), ("no JSON", entry("{"), 1),
-            ("a predecessor that comes later", entry(b) + entry(a), 2), ("one version twice", entry(a) + entry(a), 2),
+            ("a predecessor after its successor", entry(b) + entry(a), 2), ("one version twice", entry(a) + entry(a), 2),
             ("many changes", entry(a, .max), 1), ("an unknown kind", entry(a, 1, [9] + integer(UInt32(1)) + [0x61]), 1),
             ("a huge id", entry(a, 1, [3] + integer(UInt32.max)), 1), ("an empty id", entry(a, 1, [3] + integer(UInt32(0))), 1),
             ("an id twice", entry(a, 2, remove + remove), 1),
@@ -176,11 +176,11 @@ import Testing
         let target = try Store.inMemory()
         _ = try Snapshots(store: target, transport: memory).restore()
         #expect(try target.hasSameVersions(as: source))
-        // Ours are never in the first place, also when nothing is there: it would keep others from putting theirs.
+        // Ours are never at the other implementation's place, even if it is empty, since that would keep others from putting theirs.
         for name in ["manifest.json", "chunk-000"] { try memory.deleteSnapshotFile(name) }
         _ = try snapshots.put()
         #expect(try Set(memory.snapshotFileNames()) == ["llvs-v1/manifest.json", "llvs-v1/chunk-000"])
-        // A snapshot of an earlier build is read, and removed once there is a new one.
+        // A snapshot of an earlier release is read, and removed once there is a new one.
         for name in ["manifest.json", "chunk-000"] {
             try memory.writeSnapshotFile(name, try #require(try memory.readSnapshotFile("llvs-v1/" + name)))
             try memory.deleteSnapshotFile("llvs-v1/" + name)

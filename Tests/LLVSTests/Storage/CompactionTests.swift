@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Compacting many small segments into few large ones changes nothing for readers, whenever it stops.
+/// Compacting many small segments into a few large ones changes nothing for readers, even if it stops halfway.
 @Suite struct CompactionTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -24,7 +24,7 @@ import Testing
         Array("V\(number) ".utf8) + StorageConformance.bytes(seed: UInt64(number), count: count)
     }
 
-    /// One segment for each record.
+    /// Writes a segment for each record.
     @discardableResult func fill(_ numbers: Range<Int>, _ path: String? = nil, sealed: Bool = true, size: Int = 40) throws -> [[UInt8]] {
         try numbers.map { number in
             let storage = try open(path)
@@ -56,7 +56,7 @@ import Testing
         var times = [timeval(tv_sec: time(nil) - seconds, tv_usec: 0), timeval(tv_sec: time(nil) - seconds, tv_usec: 0)]
         #expect(utimes(file, &times) == 0)
     }
-    /// Each record once, however often it is there.
+    /// Returns each record once, however many copies exist.
     func records(_ storage: FileStorage) throws -> Set<[UInt8]> { Set(try StorageConformance.scan(storage)) }
     func records(_ path: String? = nil) throws -> Set<[UInt8]> {
         let storage = try open(path)
@@ -152,7 +152,7 @@ import Testing
         }
         try write(foreign, to: torn)
         try fill(10..<11)
-        #expect(try compact().folded == 2) // The new one, and that made before.
+        #expect(try compact().folded == 2) // The new segment and the compacted one.
         #expect(try names().contains { torn.hasSuffix($0) })
     }
 
@@ -200,7 +200,8 @@ import Testing
         try reader.scan { places.append($0.place) }
         let before = try places.map { try StorageConformance.read(reader, $0) }
         #expect(Set(before) == Set(all))
-        // Folded, deleted, folded again with others, and what came between deleted, while it does not look.
+        // Segments are compacted, deleted, compacted again with others, and the intermediate ones deleted, while this handle does not
+        // check.
         try compact()
         #expect(try places.map { try StorageConformance.read(reader, $0) } == before)
         try compact()
@@ -215,7 +216,7 @@ import Testing
         #expect(try names().count == 1)
         #expect(try places.map { try StorageConformance.read(reader, $0) } == before)
         #expect(try others.map { try StorageConformance.read(sleeper, $0) } == all)
-        // Only what is new is reported.
+        // Only new records are reported.
         #expect(try Set(StorageConformance.scan(reader)) == Set((20..<24).map { record($0) }))
         #expect(try StorageConformance.scan(sleeper).count == 4)
         #expect(try damages(reader).isEmpty && damages(sleeper).isEmpty)
@@ -326,7 +327,7 @@ import Testing
 
     // MARK: Damage and crashes
 
-    /// All calls that change something fail from the n-th on: as if the process had been killed there.
+    /// From the n-th call on, every call that changes something fails, as if the process had been killed.
     final class Crash: @unchecked Sendable {
         private let lock = Lock()
         private var left: Int
@@ -348,7 +349,7 @@ import Testing
                     }
                     throw error
                 }
-                // In small pieces, so that there are many points to stop at.
+                // In small pieces, so that there are many points at which to stop.
                 return try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[0..<min(bytes.count, 300)]), at: offset)
             }
             system.fdatasync = { [self] (fd) throws(Errno) in
@@ -376,7 +377,7 @@ import Testing
             let crash = Crash(after: step)
             for _ in 0..<2 { _ = try? compact(copied) { $0.system = crash.system } }
             #expect(try records(copied) == all, "step \(step)")
-            // Later handles finish it, whatever its state.
+            // Later handles finish the compaction, whatever its state.
             try compact(copied)
             #expect(try records(copied) == all, "step \(step)")
             try compact(copied)
@@ -432,7 +433,7 @@ import Testing
             try storage.close(discarding: true)
             #expect(try records(copied) == all)
             let isOver = lock.withLock { count <= calls }
-            #expect(isStopped != isOver, "told to stop at call \(calls + 1)")
+            #expect(isStopped != isOver, "cancelled at call \(calls + 1)")
             TemporaryDirectory.remove(copied)
             if isOver { break }
             calls += 1
@@ -440,7 +441,7 @@ import Testing
         #expect(calls > 8)
     }
 
-    /// A syncing program brings in a shorter copy of a segment, or shortens the one that is there, while it is folded.
+    /// During a compaction, a syncing program puts a shorter copy of a segment in its place, or truncates the present one.
     @Test(arguments: [false, true]) func aSegmentThatBecomesShorterMeanwhileIsFoldedAnotherTime(_ inPlace: Bool) throws {
         let all = Set(try fill(0..<4, size: 4_000))
         var givenUp = 0, made = 0
@@ -470,7 +471,7 @@ import Testing
                 let report = try storage.compact(.request, control)
                 if report.made == 0 { givenUp += 1 } else { made += 1 }
                 try storage.close(discarding: true)
-                // Once the whole one is there again nothing is missing, and it is folded as ever.
+                // Once the whole segment is back nothing is missing, and it is compacted as usual.
                 try write(whole, to: file)
                 #expect(try records(copied) == all, "\(name), call \(step)")
                 var reports: [CompactionReport] = []
@@ -497,7 +498,7 @@ import Testing
         #expect(try names().contains(damaged) && names().count == 2)
         let reader = try open()
         #expect(try records(reader).isSubset(of: all) && reader.damages.map(\.file) == [file])
-        // Damaged after it was folded: what it was folded into has the record still, and the damaged one is kept.
+        // The segment was damaged after the compaction. The compacted segment still has the record, and the damaged one is kept.
         TemporaryDirectory.remove(path)
         try fill(0..<6)
         try compact()
@@ -519,7 +520,7 @@ import Testing
             try write(bytes, to: made)
             let reader = try open()
             #expect(try records(reader) == all, "offset \(offset)")
-            // Nothing is deleted on its word.
+            // A damaged compacted segment causes no deletions.
             let report = try compact()
             #expect(report.deleted == 0 || bytes == good, "offset \(offset)")
             #expect(try contents(made) == good, "offset \(offset)")

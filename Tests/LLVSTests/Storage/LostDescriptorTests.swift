@@ -4,11 +4,11 @@ import Testing
 
 @testable import LLVSCore
 
-/// A host that closes the descriptors of the library: its own files get the numbers.
+/// A host closes the library's descriptors, and its own files get the same numbers.
 @Suite struct LostDescriptorTests {
     let files = StorageFileTests()
 
-    /// A file of the host's that has the numbers of all descriptors of the library in a folder.
+    /// A file of the host that takes over the numbers of all descriptors that the library has in a folder.
     struct Host {
         let path: String
         let identity: FileIdentity
@@ -31,7 +31,7 @@ import Testing
             #expect(!numbers.isEmpty)
         }
 
-        /// Nothing was written to the file of the host, and no descriptor of the host's was closed.
+        /// Checks that nothing was written to the host's file and none of its descriptors was closed.
         func expectIntact() throws {
             #expect(try System.status(path).size == 0)
             for number in numbers { #expect(identity.isOpen(number) && fcntl(number, F_GETFD) >= 0, "\(number)") }

@@ -5,13 +5,13 @@ import Testing
 
 @testable import LLVSCore
 
-/// Each switch and limit of SQLite by itself, as SQLite tells of them. What is off by default is turned the other way first, since a
-/// host may do so as well (`sqlite3_auto_extension`, another build).
+/// Each switch and limit of SQLite alone, as SQLite reports it. Each is first set to the opposite, since a host may do that too
+/// (`sqlite3_auto_extension`, another build).
 @Suite struct SQLiteSafetyTests {
     let directory = TemporaryDirectory()
     static let unlimited = Int32.max
 
-    /// A connection that was opened and made safe, with all that was done for that undone, and made safe once more.
+    /// A safe connection whose settings were all reversed, and which was then made safe again.
     func connection(_ mode: SQLiteConnection.Mode = .write) throws -> SQLiteConnection {
         let path = directory.path + "/store.sqlite"
         try SQLiteStorage(path: path).close(discarding: false)
@@ -27,7 +27,7 @@ import Testing
         return connection
     }
 
-    /// Numbers of `sqlite3_db_config`, the SQLite that has them first, and what each is to be.
+    /// Numbers of `sqlite3_db_config`, the first version of SQLite that has them, and the required setting.
     static let switches: [(option: Int32, since: Int32, isOn: Int32)] = [
         (1010, 3_026_000, 1), // DEFENSIVE
         (1017, 3_031_000, 0), // TRUSTED_SCHEMA
@@ -58,7 +58,7 @@ import Testing
     @Test func noPagesAreMappedAndCellsAreChecked() throws {
         let connection = try connection()
         var mapped: Int64 = -1
-        // An SQLite that was built without mapping says nothing.
+        // If SQLite was built without mapping, the query has no row.
         try connection.query(
             "PRAGMA mmap_size", doing: "Testing",
             row: {
@@ -68,7 +68,7 @@ import Testing
         #expect(try connection.integer("PRAGMA cell_size_check", doing: "Testing") == 1)
     }
 
-    /// The log of a foreign database stays unchanged, and nothing is mapped.
+    /// The log of a foreign database remains unchanged, and nothing is mapped.
     @Test func aCopy() throws {
         let connection = try connection(.copy)
         #expect(llvs_sqlite_configure(connection.sqlite, connection.handle, 1006, -1) == 1)
@@ -85,7 +85,7 @@ import Testing
         connection.close()
     }
 
-    /// The effect of the switches: SQL that would do more than store bytes has no effect.
+    /// The effect of the switches: SQL that would do more than store bytes does nothing.
     @Test func statementsThatDoMore() throws {
         let connection = try connection()
         for statement in [
@@ -115,7 +115,7 @@ import Testing
         ]
         for way in ways {
             #expect(throws: StoreError.self) { try bind(large[...], way) }
-            // The failure counts for one statement.
+            // The failure affects only one statement.
             try bind(large[..<10], way)
         }
         #expect(try connection.integer("SELECT count(*) FROM values_of_the_test WHERE length(value) = 10", doing: "Testing") == 4)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// The room that a segment has behind its frames while each of them is synced.
+/// The room that a segment has after its frames while each frame is synced.
 @Suite struct SegmentRoomTests {
     let files = StorageFileTests()
     func record(_ name: String, _ count: Int = 30) -> [UInt8] { files.record(name, count) }
@@ -22,7 +22,7 @@ import Testing
             #expect(size % 4096 == 0 && size - Int(places[i].offset + places[i].length) < 4096)
         }
         try StorageConformance.append(storage, [record("LARGE", 400_000)])
-        // A reader, or a copy of the present file, has everything and no damage.
+        // A reader of the file, or of a copy of it, finds all records and no damage.
         let reader = try files.open(), all = [record("A")] + (0..<40).map { record("V\($0)", 100) } + [record("LARGE", 400_000)]
         #expect(try StorageConformance.scan(reader) == all && reader.damages.isEmpty)
         var damages: [StorageDamage] = []
@@ -65,7 +65,7 @@ import Testing
         #expect(try size() < 600)
     }
 
-    /// Not every file system can; then a file ends with its frames.
+    /// Not every file system can make room. Then a file ends with its frames.
     @Test func aFileSystemThatMakesNoRoomWillDo() throws {
         let storage = try files.open { $0.system.truncate = { _, _ throws(Errno) in throw Errno(EPERM) } }
         for i in 0..<3 { try StorageConformance.append(storage, [record("V\(i)")]) }
@@ -74,12 +74,12 @@ import Testing
         #expect(try StorageConformance.scan(files.open()).count == 3)
     }
 
-    /// A segment that is long has more room, of zeros that were written, so that most frames go into blocks that it has.
+    /// A long segment has more room, filled with zeros, so that most frames go into blocks that are already allocated.
     @Test func aLongSegmentHasMoreRoom() throws {
         nonisolated(unsafe) var isFull = false
         let storage = try files.open {
             $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in
-                // Half of the zeros find a place.
+                // Half of the zeros are written before the medium is full.
                 if isFull, bytes.count > 4_000 {
                     _ = try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes.prefix(bytes.count / 2)), at: offset);
                     throw Errno(ENOSPC)
@@ -107,7 +107,7 @@ import Testing
         #expect(try size() < all.reduce(0) { $0 + $1.count + 200 } && StorageConformance.scan(files.open()) == all)
     }
 
-    /// The size does not tell whether a frame that failed is there: its bytes do.
+    /// The size does not show whether a frame whose write failed was written. Its bytes do.
     @Test(arguments: [0, 10, 90, Int.max]) func aFailedWriteIsToldByItsBytes(written: Int) throws {
         nonisolated(unsafe) var fails = false
         let storage = try files.open {
@@ -130,8 +130,8 @@ import Testing
         #expect(reader.damages.isEmpty)
     }
 
-    /// On a full medium what was written of a frame is given back, and the next frame goes into its place. A reader that looked meanwhile
-    /// took nothing of it.
+    /// On a full medium, the part of a frame that was written is removed, and the next frame takes its place. A reader that scans in
+    /// between returns no part of the frame.
     @Test func aFullMediumKeepsNothingOfWhatWasRefused() throws {
         let reader = try files.open()
         nonisolated(unsafe) var isFull = false, seen: [[UInt8]] = []
@@ -160,7 +160,7 @@ import Testing
         #expect(try StorageConformance.scan(again) == whole && again.damages.isEmpty)
     }
 
-    /// A power cut during a close can leave the seal, and the room that was to be removed before it.
+    /// A power cut during a close can leave the room after the seal, although it should have been removed before.
     @Test func aSealWithRoomBehindItIsFoldedAsOneThatWasNotSealed() throws {
         for name in ["A", "B"] {
             let storage = try files.open()

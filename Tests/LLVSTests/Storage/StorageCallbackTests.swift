@@ -3,9 +3,9 @@ import LLVSTestSupport
 import Testing
 
 
-/// A storage of the host's, over an array.
+/// A storage of the host, over an array.
 @Suite struct StorageCallbackTests {
-    /// A storage as a host might have: an array and a dictionary, with faults.
+    /// A storage as a host might implement it: an array and a dictionary, with faults.
     final class Host: @unchecked Sendable {
         var records: [[UInt8]] = []
         var caches: [String: [UInt8]] = [:]
@@ -16,7 +16,7 @@ import Testing
         /// The error of reading the record with that number, from an offset on.
         var unreadable: (record: Int, from: UInt64, error: StoreError)?
         var closes = 0, releases = 0
-        /// Stores call one at a time, but two stores may be on it.
+        /// A store makes one call at a time, but two stores may use one storage.
         let lock = Lock()
 
         var functions: CallbackStorage.Functions {
@@ -80,7 +80,7 @@ import Testing
         #expect(host.records.count == 1)
     }
 
-    /// A record that the host cannot read is reported, and the rest is verified all the same.
+    /// A record that the host cannot read is reported, and the rest is still verified.
     @Test(arguments: [StoreError.Code.damaged, .io, .notFound, .permission], [0 as UInt64, 150_000])
     func aVerificationGoesOnBehindWhatTheHostCannotRead(_ code: StoreError.Code, _ from: UInt64) throws {
         let host = Host()

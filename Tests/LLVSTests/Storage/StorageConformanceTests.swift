@@ -3,7 +3,7 @@ import LLVSTestSupport
 import Testing
 
 
-/// All storages do what every storage must.
+/// All storages pass the conformance suite.
 @Suite struct StorageConformanceTests {
     @Test func memory() throws {
         try StorageConformance.run {

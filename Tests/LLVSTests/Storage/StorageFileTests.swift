@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Tests the file storage beyond the conformance suite: tails, damage, failing disks, foreign directories.
+/// The file storage beyond the conformance suite: tails, damage, failing disks, foreign directories.
 @Suite struct StorageFileTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -135,7 +135,7 @@ import Testing
             try write(Array(bytes.prefix(count)), to: elsewhere + "/index.cache")
             #expect(try storage.cacheGet("index") == nil)
         }
-        // Not taken for a cache of another name either.
+        // It is not accepted as a cache of another name either.
         try write(bytes, to: elsewhere + "/other.cache")
         #expect(try storage.cacheGet("other") == nil)
         try write(bytes, to: elsewhere + "/index.cache")
@@ -145,7 +145,7 @@ import Testing
     // MARK: Tails and damage
 
     @Test func aTornTailIsNotThereYet() throws {
-        // Without room behind the frames: the file ends where they do.
+        // At `normal` there is no room after the frames: the file ends with them.
         let writer = try open { $0.durability = .normal }
         let first = [record("A"), record("B", 100)], last = [record("C"), record("D", 200_000)]
         try StorageConformance.append(writer, first)
@@ -159,7 +159,7 @@ import Testing
             #expect(try StorageConformance.scan(reader) == first)
             #expect(reader.damages.isEmpty)
             #expect(try StorageConformance.scan(reader).isEmpty)
-            // The rest arrives, in another file put in its place.
+            // The rest arrives in another file that replaces it.
             try write(bytes, to: file)
             #expect(try StorageConformance.scan(reader) == last)
             #expect(try StorageConformance.scan(reader).isEmpty)
@@ -188,7 +188,7 @@ import Testing
             let reader = try open()
             #expect(try StorageConformance.scan(reader) == ["A", "C", "D"].map { record($0) }, "offset \(offset)")
             #expect(reader.damages.count == 1, "offset \(offset)")
-            // With the record's length or the id itself damaged, it cannot be told.
+            // If the length or the id of the record itself is damaged, the version is unknown.
             if offset != 65, !(48..<60).contains(offset) {
                 #expect(reader.damages.first?.version?.description.count == 1, "offset \(offset)")
             }
@@ -210,7 +210,7 @@ import Testing
         flipped[bytes.count - 64 - 1000] ^= 0x80
         try write(flipped, to: file)
         let reader = try open()
-        #expect(try StorageConformance.scan(reader).count == 3) // D is too large to be checked at opening.
+        #expect(try StorageConformance.scan(reader).count == 3) // D is too large to be checked on opening.
         #expect(reader.damages.map { $0.version?.description } == ["B"])
         var met: [StorageDamage] = [], found = 0
         try reader.verify(OperationControl(), found: { _ in found += 1 }, damage: { if $0.lost != .unfinished { met.append($0) } })
@@ -228,7 +228,7 @@ import Testing
             let last = try StorageConformance.append(writer, [records[3]])[0]
             try writer.close(discarding: !sealed)
             let file = segmentPaths[0], bytes = try contents(file)
-            // A part of the room after the last frame of an unsealed segment suffices.
+            // Of the room after the last frame of an unsealed segment, a part suffices.
             for offset in bytes.indices.prefix(Int(last.offset + last.length) + 100) {
                 for bit in [0x01, 0x80] as [UInt8] {
                     var flipped = bytes
@@ -238,7 +238,7 @@ import Testing
                     let found = try StorageConformance.scan(reader)
                     #expect(found.allSatisfy { records.contains($0) }, "offset \(offset)")
                     #expect(found.count >= 2, "offset \(offset): more than one frame is lost")
-                    // Only the last frame of an unsealed segment may be lost silently: it is taken for a tail.
+                    // Only the last frame of an unsealed segment may be lost silently, since it looks like an unfinished one.
                     let lastFrame = Int(last.offset) - 64
                     #expect(found.count == 4 || !reader.damages.isEmpty || offset >= lastFrame, "offset \(offset)")
                 }
@@ -297,7 +297,7 @@ import Testing
         var places: [RecordPlace] = []
         try reader.scan { places.append($0.place) }
         try write(Array(bytes.prefix(170)), to: segmentPaths[0])
-        // Another segment takes the only descriptor.
+        // Another segment takes the only file descriptor.
         try StorageConformance.append(reader, [record("D")])
         #expect(try StorageConformance.read(reader, places[0]) == record("A"))
         #expect(code { _ = try StorageConformance.read(reader, places[2]) } == .damaged)
@@ -335,7 +335,7 @@ import Testing
         try write(bytes, to: path + "/segments/.x.seg")
         try write(bytes, to: segmentPaths[1].dropLast(4) + " (conflict).seg")
         let reader = try open()
-        // The one that a syncing program set aside is read as well: it might hold more.
+        // The copy that a syncing program made is read as well: it might hold more.
         #expect(try StorageConformance.scan(reader) == [record("A"), record("A")])
         #expect(reader.damages.map(\.file) == [other])
     }
@@ -353,7 +353,7 @@ import Testing
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
-    /// Commits into a file without a name are lost when the handle is closed.
+    /// Commits to a deleted file would be lost when the handle is closed.
     @Test(arguments: [Durability.full, .normal]) func aDeletedStoreTakesNoVersions(_ durability: Durability) throws {
         for isMadeAnew in [false, true] {
             let writer = try open { $0.durability = durability }
@@ -363,7 +363,7 @@ import Testing
             if isMadeAnew { try open().close(discarding: false) }
             #expect(code { try StorageConformance.append(writer, [record("B")]) } == .notFound)
             #expect(code { try writer.close(discarding: false) } == nil)
-            // Deleted files are not restored.
+            // Deleted files are not recreated.
             #expect(segmentPaths.isEmpty && isMadeAnew == ((try? System.status(path)) != nil))
             TemporaryDirectory.remove(path)
 
@@ -395,13 +395,13 @@ import Testing
 
     // MARK: Failing disks
 
-    /// Fails the n-th call, and all after it until told otherwise; half of a failing write is done.
+    /// Fails the n-th call and all later ones until it is reset. Half of a failing write is done.
     final class Faults: @unchecked Sendable {
         let lock = Lock()
         var writesLeft = Int.max
         var syncsLeft = Int.max
         var writesWholly = false
-        /// Failures of writes.
+        /// The error of failing writes.
         var failure = Errno(ENOSPC)
         var system: FileSystem {
             var system = FileSystem()
@@ -427,7 +427,7 @@ import Testing
         }
     }
 
-    /// Pipes in the place of files would be waited for; a directory cannot be read.
+    /// Opening a pipe instead of a file would wait; a directory cannot be read.
     @Test func whatIsNoFileIsPassedOver() throws {
         let storage = try open()
         try StorageConformance.append(storage, [record("A")])
@@ -447,7 +447,7 @@ import Testing
         }
     }
 
-    /// Another process makes the store, and saves, right after we looked what is in the directory.
+    /// Another process creates the store, and saves, right after this one has listed the directory.
     @Test func aStoreThatAnotherMakesMeanwhileIsHealthy() throws {
         let before = ["segments"]
         try System.mkdir(path)
@@ -504,7 +504,7 @@ import Testing
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
-    /// It is not what the sync lost.
+    /// The damage is not what the failed sync lost.
     @Test(arguments: [false, true]) func damageThatWasThereKeepsNobodyFromGoingOnAfterAFailedSync(isSealed: Bool) throws {
         let theirs = try open()
         try StorageConformance.append(theirs, [record("A", 100_000)])
@@ -523,7 +523,7 @@ import Testing
         try StorageConformance.append(storage, [record("D")])
         try storage.sync()
         try storage.close(discarding: false)
-        // B, too, is where its sync did not fail.
+        // B, too, has a copy in a segment whose sync succeeded.
         try System.unlink(segmentPaths.first { try contents($0).count == bytes.count } ?? "")
         #expect(try Set(StorageConformance.scan(open())) == [record("B"), record("C"), record("D")])
     }
@@ -543,7 +543,7 @@ import Testing
         #expect(try StorageConformance.read(storage, place) == record("B"))
         #expect(try StorageConformance.scan(storage).isEmpty)
         try storage.close(discarding: false)
-        // As if the disk had lost what was not synced: B must be elsewhere, too.
+        // As if the disk had lost everything that was not synced: B must have another copy.
         let reader = try open()
         var count: [[UInt8]: Int] = [:]
         for record in try StorageConformance.scan(reader) { count[record, default: 0] += 1 }
@@ -604,7 +604,7 @@ import Testing
         for i in 0..<30 { try StorageConformance.append(storage, [record("V\(i)", 100)]) }
         try StorageConformance.append(storage, [record("LARGE", 5000)])
         try storage.close(discarding: false)
-        #expect(segmentPaths.count == 7) // Six of five small records each, and the large one.
+        #expect(segmentPaths.count == 7) // Six with five small records each, and one with the large record.
         for file in segmentPaths {
             let bytes = try contents(file)
             let id = try #require(RandomName(hex: file.dropLast(4).suffix(32)))
@@ -626,7 +626,7 @@ import Testing
         try System.lockExclusively(other.descriptor)
     }
 
-    /// The first sync ends when all have appended: however they are scheduled, the next one is for all of them.
+    /// The first sync ends when all have appended. In any schedule, the next sync covers all of them.
     @Test func commitsThatWaitAtOnceShareSyncs() throws {
         let slow = FileSystemCounter()
         let storage = try open { $0.system = slow.system }
@@ -641,7 +641,7 @@ import Testing
             try storage.sync()
         }
         #expect(failures.isEmpty)
-        #expect(slow.lock.withLock { slow.syncs } <= 2, "8 commits took \(slow.syncs) syncs")
+        #expect(slow.lock.withLock { slow.syncs } <= 2, "\(slow.syncs) syncs for 8 commits")
     }
 
     final class FileSystemCounter: @unchecked Sendable {

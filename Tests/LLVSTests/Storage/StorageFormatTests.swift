@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// The format page and the code say the same.
+/// docs/format.md and the code agree.
 @Suite struct StorageFormatTests {
     /// The bytes of the example in docs/format.md.
     func example() throws -> [UInt8] {

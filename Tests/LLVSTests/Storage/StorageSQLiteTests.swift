@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Tests the SQLite storage beyond the conformance suite.
+/// The SQLite storage beyond the conformance suite.
 @Suite struct StorageSQLiteTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store.sqlite" }
@@ -26,7 +26,7 @@ import Testing
         return nil
     }
 
-    /// Changes the database behind the storage's back.
+    /// Changes the database without the storage.
     func sql(_ text: String) throws {
         _ = try OpenFile(path, O_RDWR | O_CREAT)
         let connection = try SQLiteConnection(path, .write)
@@ -47,7 +47,7 @@ import Testing
         return bytes
     }
 
-    /// Each of many threads reads a version while it scans: none waits for a connection that another one holds for its scan.
+    /// Each of many threads reads a version while it scans. None waits for a connection that another thread holds for its scan.
     @Test func manyScansAtOnceReadVersionsMeanwhile() throws {
         let storage = try open(), threads = SQLiteReaders.limit + 4, lock = Lock()
         try StorageConformance.append(storage, [record("A")])
@@ -95,7 +95,7 @@ import Testing
         #expect(code { _ = try open { $0.readOnly = true } } == .newerFormat)
     }
 
-    /// SQLite continues to write into files without names.
+    /// SQLite would continue to write into deleted files.
     @Test(arguments: ["all", "log", "replaced", "moved"]) func aDeletedDatabaseTakesNoVersions(_ what: String) throws {
         for durability in [Durability.full, .normal] {
             let storage = try open { $0.durability = durability }
@@ -117,7 +117,7 @@ import Testing
             #expect(code { _ = try StorageConformance.scan(reader) } == .notFound)
             if durability == .normal { #expect(code { try storage.sync() } == .unknownOutcome) }
             if what == "moved" {
-                // After restoring it, it is the open one.
+                // After it was moved back, it is the open database again.
                 try System.rename(path + "-moved", path)
                 try StorageConformance.append(storage, [record("B")])
             }
@@ -143,7 +143,7 @@ import Testing
         #expect(places.count == 3)
         #expect(reader.damages.count == 2)
         #expect(reader.damages.first?.version?.description == "B")
-        // A later piece of D: what is there is read, and verified by its parts; one that is gone cannot be.
+        // A later piece of D. A piece that exists is read, and verified by the parts of the value; one that is missing cannot be.
         try sql("UPDATE chunks SET checksum = 7 WHERE seq = 6")
         #expect(try StorageConformance.read(reader, places[1]) == record("D", 200_000))
         try sql("DELETE FROM chunks WHERE seq = 6")
@@ -154,7 +154,7 @@ import Testing
         #expect(met.count == 3 && found == 2)
     }
 
-    /// A row of this handle, after one that it has not read, is deleted, and another row gets the highest number.
+    /// A row before this handle's own is deleted, without having been read, and the own row gets the highest number.
     @Test func aRowOfTheHighestNumber() throws {
         let storage = try open(), other = try open()
         try StorageConformance.append(other, [record("A"), record("B")])
@@ -181,7 +181,7 @@ import Testing
             do {
                 let reader = try open { $0.readOnly = true }
                 let found = try StorageConformance.scan(reader)
-                // The pieces of a large one are looked at when it is verified, and by who reads its parts.
+                // The pieces of a large record are checked by a verification, and when its parts are read.
                 #expect(found.allSatisfy { records.contains($0) || $0.count == records[40].count }, "offset \(at)")
                 try reader.verify(OperationControl(), found: { _ in }, damage: { _ in })
                 try reader.close(discarding: false)

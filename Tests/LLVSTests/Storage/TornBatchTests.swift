@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// A batch that a power cut left at its full length, but without all of its bytes.
+/// A batch that a power cut left with its full length but without all its bytes.
 @Suite struct TornBatchTests {
     @Test func aBatchWithoutItsLastBytesIsNotThereAtAll() throws {
         try withTemporaryDirectory { directory in

@@ -4,14 +4,14 @@ import Testing
 
 @testable import LLVSCore
 
-/// Many values at once are what each of them is when it is fetched alone.
+/// Fetching many values at once gives the same as fetching each of them alone.
 @Suite struct BatchTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
 
     static func data(_ i: Int, _ round: Int = 0) -> [UInt8] {
         let size = [0, 1, 100, 100, 100, 300, 5_000, 9_000][i % 8]
-        // Every other one can be deflated.
+        // Every other value is compressible.
         return i % 2 == 0
             ? StorageConformance.bytes(seed: UInt64(i + round * 100_000), count: size)
             : Filling.runs(of: 50, count: size, from: UInt8(truncatingIfNeeded: i ^ round))
@@ -32,7 +32,7 @@ import Testing
         return (try Store(path: "", options: options), storage)
     }
 
-    /// A load, updates and removals here and there, large values, and a merge that keeps values of either side.
+    /// A load, some updates and removals, large values, and a merge that preserves values of both sides.
     func fill(_ store: Store, _ count: Int) throws -> VersionID {
         var head = try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: Self.data($0)) }).id
         for round in 1..<40 {
@@ -86,7 +86,7 @@ import Testing
         #expect(!without.hasData && without.data.isEmpty && without.presentCount == all.count)
         #expect(try store.references(at: head, limit: .max) == all.map(\.reference))
 
-        // By their ids, in any order, some twice and some not there.
+        // Values by their ids, in any order; some ids are repeated, and some do not exist.
         var asked = try (0..<1_500).map { i in try id(i % 10 == 3 ? "none \(i)" : Self.name(i * 11 % count)) }
         asked += all.suffix(70).map(\.id)
         let found = try store.values(asked, at: head)
@@ -104,7 +104,7 @@ import Testing
         let (store, _) = try open(0)
         let head = try fill(store, 1_500)
         let all = try expected(store, at: head, 1_500)
-        // The map does not have the sizes of values that a merge preserved.
+        // The map lacks the sizes of values that a merge preserved.
         for start in [0, 700, all.count - 90] {
             let after = start == 0 ? nil : all[start - 1].id
             for limit in [1, 100, 5_000, 100_000, 3_000_000] {
@@ -152,11 +152,11 @@ import Testing
             (read, last) = (read + page.count, end.id)
         }
         #expect(read == count)
-        // 20 pages of 110 KiB: one run each.
+        // 20 pages of 110 KiB, each of them one run.
         #expect(storage.reads - before <= 2 * 20, "\(storage.reads - before) reads")
         let once = storage.reads
         #expect(try store.values(at: head, limit: .max).count == count)
-        #expect(storage.reads == once, "what was read was not kept")
+        #expect(storage.reads == once, "the read values were not cached")
         try store.close()
     }
 

@@ -4,11 +4,11 @@ import Testing
 
 @testable import LLVSCore
 
-/// Tests caches with right checksums and wrong contents, made by an attacker or by a defect.
+/// Caches with valid checksums and wrong contents, whether by an attacker or a defect.
 @Suite struct CacheVerificationTests {
     enum Forgery: String, CaseIterable { case predecessor, timestamp, branch, hidden, invented, keys, map, patchedMap }
 
-    /// The same history, with something else in the row of the last version.
+    /// The same history, with a forged row for the last version.
     private static func forged(_ history: History, _ forgery: Forgery) -> History {
         let forged = History(), last = UInt32(history.rows.count - 1)
         for i in history.rows.indices {
@@ -29,10 +29,10 @@ import Testing
         return forged
     }
 
-    /// So many versions that the history is cached, each of which changes a value; and so many values that their map is.
+    /// Enough versions for the history to be cached, each of which changes a value, and enough values for their map to be cached.
     private static let versions = 1_100, values = 4_500
 
-    /// One store for all forgeries of it: each is told in a copy.
+    /// One store is the original for all forgeries; each is reported in a copy.
     @Test(arguments: [0, 1]) func aForgedCacheIsToldAndGoes(kind: Int) throws {
         try withTemporaryDirectory { original in
             let store = try StoreOnDiskTests.open(kind, original)

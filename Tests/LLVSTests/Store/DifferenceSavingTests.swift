@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Saving values as differences: what is saved comes back, takes little room, and never fails because of what was saved before.
+/// Values saved as differences: they read back unchanged, take little space, and never make a save fail because of earlier versions.
 @Suite struct DifferenceSavingTests {
     private static func open(
         _ kind: Int, _ directory: String, _ differences: Store.Differences = .auto,
@@ -17,7 +17,7 @@ import Testing
         return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
     }
 
-    /// Saves edits of a text.
+    /// Saves edits of a text, one by one.
     @discardableResult
     private static func edit(
         _ store: Store, from head: VersionID?, _ text: inout [UInt8], _ count: Int, seed: UInt64 = 7
@@ -42,7 +42,7 @@ import Testing
         #expect(try store.verify().damages.isEmpty)
     }
 
-    /// Many ids, branches, removals and merges, of values of all sizes.
+    /// Many ids, branches, removals and merges, with values of all sizes.
     @Test(arguments: [0, 1], Sample.seeds(from: 1, usual: 2, deep: 30)) func whatIsSavedComesBack(
         kind: Int, seed: UInt64
     ) throws {
@@ -121,7 +121,7 @@ import Testing
                 let statistics = try store.statistics()
                 sizes[choice] = statistics.storage.bytesWritten
                 #expect((statistics.differences == 0) == (choice == .off))
-                // One whole value in 256.
+                // One value in 256 is stored whole.
                 if choice == .auto {
                     #expect(statistics.differences == 299 && statistics.differenceValueBytes > 299 * 60_000)
                 }
@@ -136,7 +136,7 @@ import Testing
         #expect(with * 20 < without)
     }
 
-    /// `auto`: new stores and those with differences make some, also after they were opened again; others do not.
+    /// With `auto`, new stores and those with differences make some, also after they were reopened; other stores do not.
     @Test(arguments: [0, 1]) func whichStoresHaveDifferences(kind: Int) throws {
         try withTemporaryDirectory { directory in
             for (i, (first, then, has)) in [
@@ -145,7 +145,7 @@ import Testing
             ].enumerated() {
                 let folder = directory + "/\(i)"
                 try System.mkdir(folder)
-                // Nothing that could be a difference is in it yet.
+                // The store has no value yet that could be a difference.
                 var store = try Self.open(kind, folder, first)
                 var text = DeflateTests.text(5_000, 3)
                 let version = try store.makeVersion(
@@ -156,7 +156,7 @@ import Testing
                 let saved = try Self.edit(store, from: version, &text, 3)
                 #expect((try store.statistics().differences > 0) == has, "\(first) \(then)")
                 try store.close()
-                // Once it has some, there are more.
+                // A store that has differences makes more.
                 store = try Self.open(kind, folder)
                 let more = try Self.edit(store, from: saved.last?.0, &text, 2)
                 #expect(
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    /// So does what an exchange brings, many versions at once.
+    /// Versions that an exchange receives take little space too, many at once.
     @Test func whatIsReceivedTakesLittleRoom() throws {
         let source = try Store.inMemory()
         let place = MemoryTransport(name: "received")
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// A merge stores what it makes of a long text as a difference from that of its first predecessor.
+    /// A merge stores a merged long text as a difference from the text of its first predecessor.
     @Test func mergesAreDifferencesAsWell() throws {
         let store = try Store.inMemory()
         let text = DeflateTests.text(20_000, 3)
@@ -209,7 +209,7 @@ import Testing
         #expect(try store.verify().damages.isEmpty)
     }
 
-    /// A base that cannot be read costs room, and nothing else.
+    /// A base that cannot be read costs space, and nothing else.
     @Test(arguments: [0, 1]) func noSaveFailsBecauseOfItsPast(kind: Int) throws {
         try withTemporaryDirectory { directory in
             var store = try Self.open(kind, directory)
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    /// Values that have nothing in common with earlier ones are stored whole, and soon no longer compared.
+    /// Values that resemble no earlier ones are stored whole, and soon no longer compared.
     @Test func picturesAreStoredWhole() throws {
         let store = try Store.inMemory()
         var head = try store.makeVersion(
@@ -253,7 +253,7 @@ import Testing
             })
     }
 
-    /// However many ids there are: of values that have nothing in common few are tried.
+    /// For any number of ids, few values that resemble no earlier ones are compared.
     @Test(arguments: [1, 100, 20_000]) func valuesOfManyIdsAreNotTriedEachTime(ids: Int) throws {
         let differencing = Differencing(.on)
         var tries = 0
@@ -267,7 +267,7 @@ import Testing
             }
         }
         #expect(tries <= 5 * ids && tries >= 2)
-        // One that succeeds is tried from then on.
+        // An id with a successful difference is tried from then on.
         bytes("another").withUnsafeBytes { id in
             differencing.note(id, isMade: true)
             #expect(differencing.shouldTry(id))
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    /// Another store may have recorded another value under such an id, and after a union of both stores theirs may prevail.
+    /// Another store may have recorded another value under such an id. If both stores are joined, that value may prevail.
     @Test func nothingStandsOnAVersionWithAnIDOfTheCaller() throws {
         let store = try Store.inMemory(), key = try id("note")
         var text = DeflateTests.text(4_000, 1)
@@ -289,7 +289,7 @@ import Testing
         }
     }
 
-    /// Such a value can have a difference of some 50 bytes: fewer than readers accept for its size.
+    /// Such a value can have a difference of some 50 bytes, which is less than readers accept for its size.
     @Test(arguments: [2, 3, 4, 8, 30]) func aValueThatRepeatsItsBaseIsReadBack(times: Int) throws {
         let store = try Store.inMemory(), key = try id("note"), place = MemoryTransport(name: "repeats-\(times)")
         let text = DeflateTests.text(30_000, 1), repeated = (0..<times).flatMap { _ in text }

@@ -4,9 +4,10 @@ import Testing
 
 @testable import LLVSCore
 
-/// Stores in which values are differences, written record by record: all that reads gives the same bytes as of the store without any.
+/// Stores in which values are differences, written record by record. Everything that reads them gives the same bytes as for a store without
+/// differences.
 @Suite struct DifferenceStoreTests {
-    /// Writes the records of a store's versions into another's storage, with differences by the places of docs/format.md.
+    /// Writes the records of a store's versions into another store's storage. The places of their differences are those of docs/format.md.
     final class Writer {
         struct Written {
             var place: Int
@@ -16,13 +17,13 @@ import Testing
             var data: [UInt8]
         }
         var written: [Value.Reference: Written] = [:]
-        /// Where the records are.
+        /// The locations of the records.
         var places: [VersionID: RecordPlace] = [:]
-        /// How many values are differences.
+        /// The number of values that are differences.
         var count = 0
-        /// What a test changes of a difference before it is written.
+        /// Changes a difference before it is written.
         var change: (inout [UInt8], Value.Reference) -> Void = { _, _ in }
-        /// What a test stands a value on, in place of what the page says.
+        /// Chooses the base of a value, instead of the rule of docs/format.md.
         var link: ((Value.Reference, Writer) -> (on: Value.Reference, place: Int)?)?
 
         private func standsOn(_ key: ValueID, after first: VersionID, in source: Store) throws -> (on: Value.Reference, place: Int)? {
@@ -155,7 +156,7 @@ import Testing
                 _ = try store.compact()
                 try store.close()
             }
-            // A pack holds whole values, and is taken where there is nothing.
+            // A pack holds whole values, and a store without the versions accepts it.
             store = try StoreOnDiskTests.open(kind, directory)
             let place = MemoryTransport(name: directory), other = try Store.inMemory()
             _ = try Exchange(store: store, transport: place).send()
@@ -170,7 +171,7 @@ import Testing
         }
     }
 
-    /// A store with differences and one without, put together.
+    /// The union of a store with differences and one without.
     @Test(arguments: [false, true]) func aUnionWithAStoreWithoutAny(isWholeFirst: Bool) throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(20)
@@ -197,7 +198,7 @@ import Testing
         }
     }
 
-    /// Whatever bit is changed: the right bytes, or an error.
+    /// Whichever bit is changed, a read returns the right bytes or an error.
     @Test func noDamageGivesAnotherValue() throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(16, size: 3_000)
@@ -233,7 +234,7 @@ import Testing
         }
     }
 
-    /// The error names the value and the version on whose value it stands; bringing that one back heals all.
+    /// The error names the value and the version that stored its base. Restoring that version repairs everything.
     @Test(arguments: [0, 1]) func aDamagedBaseIsToldAndRepaired(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(12)
@@ -266,12 +267,12 @@ import Testing
             #expect(try store.damagedVersions() == [ids[0]])
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost == .value && $0.version == ids[0] && $0.value == note })
-            // All notes up to the last stand on it.
+            // All notes up to the last depend on it.
             let lost = report.damages.filter { $0.lost == .value }
             #expect(Set(lost.compactMap(\.version)).count == 12)
             #expect(lost.filter { $0.causedBy == ids[0] && $0.version != ids[0] }.count == 11)
             #expect(lost.filter { $0.causedBy == nil }.map(\.version) == [ids[0]])
-            // So that one alone is asked for.
+            // Only that version is requested.
             #expect(try store.damagedVersions() == [ids[0]])
             #expect(try Exchange(store: store, transport: place).retrieve().repaired == [ids[0]])
             try Self.expectSame(store, as: source)
@@ -280,7 +281,7 @@ import Testing
         }
     }
 
-    /// Salvage reads every record of the base's version before it gives a value up.
+    /// Salvage reads every record of the base's version before it gives up a value.
     @Test func salvageFindsTheBaseInAnyRecord() throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(8)
@@ -290,7 +291,7 @@ import Testing
             try writer.write(source, into: store)
             let place = try #require(writer.places[firstID?.id ?? EmptyRoot.id])
             let offset = Int(place.offset)
-            // The same record once more.
+            // A second copy of the same record.
             try writer.write(source, into: store, only: { $0.id == firstID?.id })
             try store.close()
             let segments = directory + "/store/segments/"
@@ -308,7 +309,7 @@ import Testing
 
     // MARK: What no writer makes
 
-    /// Opens a store into which the writer wrote, and reads the last note.
+    /// Writes the store with the writer, opens it, and reads the last note.
     private func lastNote(_ source: Store, _ writer: Writer) throws -> Result<Value?, StoreError> {
         var result: Result<Value?, StoreError>?
         try withTemporaryDirectory { directory in
@@ -323,7 +324,7 @@ import Testing
         return try #require(result)
     }
 
-    /// Notes one behind the other, each on the one before.
+    /// A line of versions whose notes each have the previous one as their base.
     private func line(_ count: Int, size: Int = 3_000) throws -> Store {
         let store = try Store.inMemory()
         var note = DeflateTests.text(size, 3)
@@ -352,8 +353,8 @@ import Testing
         }
     }
 
-    /// Each base is within the limits of the value before it, and beyond those of the last one. A save on it reads no further than a
-    /// reader would.
+    /// Each base is within the limits of the next value, but beyond those of the last one. A save on the last version reads no further back
+    /// than a reader would.
     @Test func aSaveReadsNoWayBeyondTheLimits() throws {
         let source = try Store.inMemory(), key = try id("note")
         var all: [(VersionID, [UInt8])] = []
@@ -384,7 +385,7 @@ import Testing
         }
     }
 
-    /// A version that was lost and received once more may get another place than what stands on it was made for.
+    /// A version that was lost and received again may have another place than the one that its dependent values were made for.
     @Test func placesNeedNotFallOnTheWay() throws {
         let source = try line(4)
         let writer = Writer()
@@ -404,7 +405,7 @@ import Testing
     @Test func aBaseThatIsNotHereIsTold() throws {
         let source = try line(2)
         let writer = Writer()
-        // The id of the base's version stands behind kind, place and way.
+        // The id of the base's version follows kind, place and way.
         writer.change = { stored, _ in stored[8] ^= 1 }
         guard case .failure(let error) = try lastNote(source, writer) else { Issue.record("It was read."); return }
         #expect(error.code == .damaged)

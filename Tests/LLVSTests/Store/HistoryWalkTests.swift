@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Walks through history with conditions, beside what looking at every version says.
+/// Walks through history with conditions, compared with a check of every version.
 @Suite struct HistoryWalkTests {
     /// The expected result of a query, found without indexes.
     private static func expected(_ store: Store, _ query: HistoryQuery) throws -> [HistoryWalk.Step] {
@@ -55,7 +55,7 @@ import Testing
         let rounds = sample(usual: 24, deep: 60)
         for round in 0..<rounds {
             if round == rounds / 2 {
-                // From the records, or from the caches.
+                // Continue from the records, or from the caches.
                 try store.close()
                 if seed == 2 { TemporaryDirectory.remove(directory.path + "/store/cache") }
                 store = try Store(path: directory.path + "/store", options: options)
@@ -87,7 +87,7 @@ import Testing
         let updated = try store.set(["x": "2"], inserted)
         let elsewhere = try store.set(["y": "2"], updated)
         let removed = try store.set([:], updated, remove: ["x"])
-        // The newer side is first, and holds the value unchanged: the removal comes over from the other.
+        // The newer side is first and has the value unchanged. The removal comes from the other side.
         let newer = try store.set(["z": "1"], elsewhere)
         let merged = try store.merge(removed.id, with: newer.id, arbiter: BuiltInArbiter.mostRecentChange)
         let again = try store.set(["x": "3"], merged), beside = try store.set(["z": "2"], try store.set(["z": "3"], merged))
@@ -124,8 +124,8 @@ import Testing
         #expect(throws: StoreError.self) { try all.next(5) }
     }
 
-    /// Who removed one of many values: by what is told, not by the versions there are. (Reading all changes takes as many reads as
-    /// there are versions.)
+    /// Finding out who removed one of many values takes time in proportion to the result, not to the number of versions. (Reading all
+    /// changes takes as many reads as there are versions.)
     @Test func oneValuesHistoryCostsWhatItReturns() throws {
         let storage = CountingStorage(MemoryStorage())
         let store = try Store(storage: storage, options: Store.Options())
@@ -140,7 +140,7 @@ import Testing
         #expect(steps.map(\.kind) == [.remove, .insert])
         #expect(storage.reads - before <= 8)
         #if DEBUG
-        // One page of the versions that another device, which has half of them, lacks.
+        // One page of the versions that a device with half of them lacks.
         let behind = try store.history()[1_400]
         #expect(try Work.versions.counting { _ = try store.walk(HistoryQuery(hiding: [behind])).next(.max) } <= 1_402)
         #expect(try Work.versions.counting { _ = try store.walk().next(10) } == 10)

@@ -6,9 +6,9 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSUpkeep
 
-/// A record as a writer makes it that does not keep to the rules: the encoder itself checks nothing.
-/// - Parameter summing: it tells the right number of bytes of values.
-/// - Parameter blobThreshold: values with more bytes are in blobs, which are nowhere.
+/// A record that breaks the rules, as a writer would encode it: the encoder itself checks nothing.
+/// - Parameter summing: whether the record states the right sum of the values' sizes.
+/// - Parameter blobThreshold: larger values are in blobs, which do not exist.
 func hostileRecord(
     _ version: Version, _ changes: [Value.Change], summing: Bool = true, blobThreshold: Int? = nil
 ) throws -> [UInt8] {
@@ -36,7 +36,7 @@ func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
     do { try body(); return nil } catch { return (error as? StoreError)?.code }
 }
 
-/// Runs `body` on a thread of its own, and records an issue if it throws or does not end.
+/// Runs `body` on a thread of its own. Records an issue if it throws or does not end.
 func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #_sourceLocation) {
     nonisolated(unsafe) var failure: (any Error)?
     let ended = Parallel.finishes {
@@ -46,7 +46,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     if ended, let failure { Issue.record(failure, sourceLocation: place) }
 }
 
-/// Records, snapshots and versions that no honest replica makes: they are refused by name, and cost themselves alone.
+/// Records, snapshots and versions that no honest replica makes. Each is refused with its name, and does no harm to others.
 @Suite struct HostileInputTests {
     @Test func aTableThatNamesAnIDManyTimesIsDamaged() throws {
         let many = try (0..<2_000).map { _ in Value.Change.insert(try id("same"), data: [1]) }
@@ -69,7 +69,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     }
 
     @Test func aDeflatedValueThatClaimsMoreThanDeflateCanHoldIsDamaged() throws {
-        // Found by fuzzing: memory was reserved for whatever a few bytes claimed to stand for.
+        // Found by fuzzing: a few bytes could claim any size, and that much memory was reserved.
         func read(size: Int, stored: Int) throws -> Int? {
             var page = ByteWriter()
             page.integer(UInt64(0))
@@ -94,7 +94,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try read(size: 1_033_032, stored: 1_000) == nil)
         #expect(try read(size: Limits.valueSize, stored: 20) == nil)
         #expect(try read(size: 1_032_000, stored: 1_000) != nil)
-        // A map from a forged cache may claim a size as well.
+        // A map from a forged cache may claim a wrong size too.
         let version = try VersionID("v"), stored = [UInt8](repeating: 7, count: 1_000)
         for (size, isTaken) in [(1_000, true), (1_032_000, true), (1_033_032, false), (Int(UInt32.max - 1), false)] {
             var body = ByteWriter()
@@ -129,8 +129,8 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try store.version(a.id) == a && store.version(b.id) == b)
         let asked = try #require(store.quietHistory.ordinal(of: a.id)), own = store.quietHistory.rows[Int(asked)]
         let other = store.quietHistory.rows[Int(try #require(store.quietHistory.ordinal(of: b.id)))]
-        // What a history from a forged cache may say: the place of another version, with the checksum that is there; another
-        // record of the same version.
+        // What a forged cache of the history may claim: the location and checksum of another version's record, its location alone, or its
+        // checksum alone.
         for (place, checksum) in [(other.place, other.checksum), (other.place, own.checksum), (own.place, other.checksum)] {
             store.lock.withWrite { store.dag.publish(asked, place: place, checksum: checksum) }
             #expect(errorCode { _ = try store.version(a.id) } == .damaged)
@@ -152,7 +152,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let (writer, _) = try open()
         let version = try writer.makeVersion(basedOn: nil, changes: [.insert(name, data: [UInt8](repeating: 7, count: size))]).id
         try writer.close()
-        // Under the name of the blob, one that is whole and has a byte only.
+        // Another blob under its name: whole, but with one byte only.
         let blob = "store/blobs/" + (try #require(try folder.names("store/blobs").first))
         var bytes = Array(try #require(folder.read(blob)).prefix(BlobDirectory.headerSize)), table = ByteWriter(), patch = ByteWriter()
         table.integer([7].withUnsafeBytes { Bytes.crc32c($0) })
@@ -182,12 +182,12 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     }
 
     @Test func aStoreThatCannotBeOpenedLeavesNothingOpen() throws {
-        // Found by fuzzing: the connections to its database stayed.
+        // Found by fuzzing: the connections to the database stayed open.
         let folder = TemporaryFolder(), path = folder.path + "/store.sqlite"
         var options = Store.Options()
         options.storage = .sqlite
         try Store(path: path, options: options).close()
-        // Tables that are defined otherwise are no store's.
+        // A database with differently defined tables is no store.
         let connection = try SQLiteConnection(path, .write)
         try connection.run("ALTER TABLE records ADD COLUMN other", doing: "Testing")
         connection.close()
@@ -203,7 +203,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     }
 
     @Test func aHistoryOfNoVersionsThatNamesACheckpointIsVoid() throws {
-        // Found by fuzzing: it ended the process.
+        // Found by fuzzing: the history ended the process.
         let persisted = PersistedMap(id: RandomName(high: 1, low: 2), base: 0, versionLimit: 0)
         let index = HistoryIndex.encode(History(), persisted, mark: [])
         #expect(try HistoryIndex.decode(index) { _ in [] } == nil)
@@ -215,7 +215,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     }
 
     @Test func metadataThatIsNotSortedIsDamaged() throws {
-        // As many short keys as fit, descending: sorting them in one by one would take hours.
+        // As many short keys as fit, in descending order: inserting them one by one would take hours.
         var body = ByteWriter()
         let count = 400_000
         body.varint(UInt64(count))
@@ -260,7 +260,8 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         try HostileCostTests.isLinear(1_500) { height in try Self.mergeOfRows(height) }
     }
 
-    /// Returns how many versions are looked at to merge two sides of merges alone, each of its predecessor and the one before that.
+    /// Merges two sides that consist of merges alone, each of its predecessor and the one before. Returns how many versions the merge
+    /// visits.
     private static func mergeOfRows(_ height: Int) throws -> Int {
         var versions = [Store.ReceivedVersion(version: try plainVersion("base"), changes: [.insert(try id("k"), data: [0])])]
         for side in ["l", "r"] {
@@ -280,7 +281,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let l = try VersionID("l\(height - 1)"), r = try VersionID("r\(height - 1)")
         let looked = try Work.versions.counting { _ = try store.merge(l, with: r, arbiter: BuiltInArbiter.mostRecentBranch) }
         #expect(try store.headIDs().count == 1)
-        #expect(looked >= height, "what it costs is counted")
+        #expect(looked >= height, "the cost is counted")
         return looked
     }
 
@@ -294,7 +295,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let forged = try store.add([
             .init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])
         ])
-        guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was taken"); return }
+        guard case .problem(let error) = forged[0] else { Issue.record("a forged empty root was accepted"); return }
         #expect(error.code == .contentMismatch)
         #expect(try store.allVersionIDs().isEmpty)
         _ = try store.makeVersion(basedOn: EmptyRoot.id, changes: [])
@@ -367,7 +368,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
             try hostileRecord(plainVersion(name, predecessors), changes)
         }
         let (store, storage) = try hookedStore([
-            try record("x", ["y"]), try record("y", ["x"]), // a circle
+            try record("x", ["y"]), try record("y", ["x"]), // a cycle
             try record("self", [], [.preserve(.init(id: id("k"), version: VersionID("self")))]),
             try record("m", ["p", "q"]), try record("m", ["p", "q"]), try record("child", ["m"]),
             try record("later", ["p"], [.preserve(.init(id: id("k"), version: VersionID("child")))]),
@@ -399,7 +400,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try told.contains(VersionID("child")) && told.contains(VersionID("of-root")))
     }
 
-    /// While a waiting version is admitted, it is in neither list; a lookup at that moment finds it.
+    /// While a pending version is admitted, it is in neither list. A lookup at that moment finds it.
     @Test func whatIsBeingLetInIsFound() throws {
         let (store, storage) = try hookedStore(), child = try VersionID("child")
         let large = try Value.Change.insert(id("large"), data: [UInt8](repeating: 1, count: 100))
@@ -476,7 +477,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         for round in UInt8(0)..<20 {
             var changes: [ValueID: Value.Change] = [:]
             for _ in 0..<60 {
-                // Every length of a shared prefix up to and beyond where nodes stop, up to the longest id.
+                // Every length of a shared prefix, beyond the depth of nodes, up to the longest id.
                 let shared = Int.random(in: 0...512, using: &random)
                 var text = Array(stem[..<shared]) + [UInt8(0x61 + Int.random(in: 0..<3, using: &random))]
                 if Bool.random(using: &random) { text += [UInt8](repeating: 0x62, count: 4_096 - text.count) }

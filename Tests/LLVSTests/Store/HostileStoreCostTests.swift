@@ -11,7 +11,8 @@ import Testing
 
 /// Counts the costs that a foreign or damaged store can cause, as `HostileCostTests` does.
 @Suite struct HostileStoreCostTests {
-    /// Lines of versions that cannot be kept, since what all of them build on is damaged: what they have in common is gone over once.
+    /// Lines of versions that cannot be salvaged as they are, since their common ancestor is damaged. What they have in common is read
+    /// once.
     @Test func salvageOfManyHeads() throws {
         try HostileCostTests.isLinear(60) { size in
             let directory = TemporaryDirectory(), path = directory.path + "/store"
@@ -31,7 +32,7 @@ import Testing
             try writeFile(file, content)
             var report = SalvageReport()
             let read = try Work.pages.counting { report = try Salvage.run(path, options, into: directory.path + "/new") }
-            // The ends, and what each two have in common.
+            // The ends, and the common ancestor of each neighbouring pair.
             #expect(report.made.count == 2 * size - 1 && report.made.allSatisfy { !$0.isComplete })
             let new = try Store(path: directory.path + "/new", options: options)
             let ends = try new.heads()
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    /// Versions of another implementation that name a few large nodes of its index in turn.
+    /// Versions of another implementation that name several large nodes of its index in turn.
     @Test func largeNodesInTurn() throws {
         let directory = TemporaryDirectory(), path = directory.path, count = 700, size = 1_000
         func put(_ file: String, _ text: String) throws {
@@ -98,7 +99,7 @@ import Testing
             try store.close()
             let name = try #require(System.names(in: path + "/segments").first), file = path + "/segments/" + name
             var content = try readFile(file)
-            // The ids in the headers, which all have a checksum.
+            // The ids in the headers, each of which has a checksum.
             for i in content.indices.dropLast(7) where content[i] == UInt8(ascii: "d") && content[i...].starts(with: "damaged".utf8) {
                 content[i] ^= 1
             }
@@ -112,7 +113,7 @@ import Testing
         }
     }
 
-    /// Heads that are damaged, and heads on damaged versions: they are left out together, not each after a merge that met it.
+    /// Heads that are damaged, or that have damaged ancestors. They are excluded together, not one by one after a failed merge for each.
     @Test(arguments: [false, true]) func manyDamagedHeads(areBehind: Bool) throws {
         try HostileCostTests.isLinear(50) { size in
             let storage = CountingStorage(MemoryStorage()), store = try Store(storage: storage, options: Store.Options())
@@ -120,7 +121,7 @@ import Testing
             var damaged: Set<VersionID> = []
             for i in 0..<size {
                 _ = try store.set(["good \(i)": "1"], root)
-                // With so many changes that they are read from the record.
+                // So many changes that the merge reads them from the record.
                 let changes = try (0...MapPolicy.longestKeptList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
                 var made = try store.makeVersion(basedOn: root.id, changes: changes)
                 if areBehind { made = try store.set(["top \(i)": "1"], made) }
@@ -143,7 +144,7 @@ import Testing
         }
     }
 
-    /// Ids beyond ASCII that many heads have in common are looked at once to tell which others cannot tell apart.
+    /// Ids beyond ASCII that many heads share are checked once for others that are easily confused with them.
     @Test func unportableIDsOfManyHeads() throws {
         try HostileCostTests.isLinear(100) { size in
             let store = try memoryStore(), transport = MemoryTransport(name: "costs \(UInt64.random(in: 0 ... .max))")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Opening looks at its control, wherever what is opened comes from.
+/// Opening polls its control, in every kind of storage.
 @Suite struct OpeningTests {
     private static let versions = 3_000
 
@@ -19,7 +19,7 @@ import Testing
     private final class Heard: @unchecked Sendable {
         var all: [Progress] = []
         var limit = Int.max
-        /// Cancels at the look of that number, once.
+        /// Cancels at the poll of number `limit`, once.
         var control: OperationControl {
             OperationControl(progress: { [self] in
                 all.append($0); return all.count != limit
@@ -55,7 +55,7 @@ import Testing
             let thrown = #expect(throws: StoreError.self) { _ = try Store(path: path, options: Self.options(kind, heard.control)) }
             #expect(thrown?.code == .cancelled && heard.all.count == limit)
         }
-        // An error that looks as damage does is not taken for it.
+        // A caller's error with the code for damage is not mistaken for damage.
         let failing = OperationControl(progress: { state in
             if state.completed > 1_000 { throw StoreError(.damaged, "of the caller") }
             return true
@@ -67,7 +67,7 @@ import Testing
         try store.close()
     }
 
-    /// A control that loops ask looks now and then, and stays cancelled.
+    /// The control of a loop polls now and then, and stays cancelled.
     @Test func aPacedControlLooksNowAndThen() throws {
         let heard = Heard(), paced = heard.control.paced(.reading, doing: "Trying")
         for _ in 0..<2_000 { try paced.step() }
@@ -94,7 +94,7 @@ import Testing
             for options in [grace, busy] {
                 do {
                     _ = try Store(path: "", options: options)
-                    Issue.record("\(seconds) s were taken")
+                    Issue.record("\(seconds) s were accepted")
                 } catch let error as StoreError { #expect(error.code == .invalidArgument) }
             }
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Damage costs what it hits, whatever the size; and what records say of each other is looked at.
+/// Damage costs only what it hits, at any size. References between records are verified.
 @Suite struct PartialDamageTests {
     static let value = StorageConformance.bytes(seed: 1, count: 100), other = StorageConformance.bytes(seed: 2, count: 100),
         large = StorageConformance.bytes(seed: 3, count: 150_000)
@@ -23,7 +23,7 @@ import Testing
             }
             return try StoreOnDiskTests.open(place == .sqlite ? 1 : 0, directory, durability: place == .openFile ? .full : .normal)
         }
-        /// As the storage leaves it; or as a process does that runs still, and syncs each version.
+        /// Closes the store, or leaves it open, as a process does that still runs and syncs each version.
         func done(_ store: Store) throws { if place == .openFile { left = store } else { try store.close() } }
         func flip(_ bytes: [UInt8]) throws {
             guard place == .host else { return try RepairTests.flip(bytes, in: directory) }
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// a with two values; b on it, with one more of the second.
+    /// Version a has two values, and b, made on it, has another one with the bytes of the second.
     static func make(_ subject: Subject, withLarge: Bool) throws -> (VersionID, VersionID) {
         let store = try subject.open()
         var changes: [Value.Change] = [.insert(try id("damaged"), data: value), .insert(try id("whole"), data: other)]
@@ -70,7 +70,7 @@ import Testing
             let lostValue = try id("damaged")
             #expect(lost.map(\.lost) == [.value] && lost.map(\.version) == [a] && lost.map(\.value) == [lostValue], "\(report)")
             #expect(report.versions == 3 && report.pending == 0)
-            // A retrieve brings it back, and does not touch the rest.
+            // A retrieve restores it, and does not touch the rest.
             #expect(try Exchange(store: store, transport: memory).retrieve().repaired == [a])
             #expect(try store.value(id("damaged"), at: b)?.data == Self.value)
             #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing })
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// Without a read or verification before.
+    /// The same without an earlier read or verification.
     @Test(arguments: Place.allCases) func theNextRetrieveBringsItBack(place: Place) throws {
         try withTemporaryDirectory { directory in
             let subject = Subject(directory, place), (a, b) = try Self.make(subject, withLarge: false)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// A batch of which one record is damaged: the others count, and of that one what is whole.
+    /// A batch with one damaged record: the other records count, and so do the whole parts of the damaged one.
     @Test(arguments: [true, false]) func recordsOfABatchCountOneByOne(headerIsDamaged: Bool) throws {
         try withTemporaryDirectory { directory in
             let storage = try FileStorage(path: directory + "/store")
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    /// The directory of a table has no checksum of its own: nothing is believed of what it says, and a wrong one is found.
+    /// The directory of a table has no checksum of its own. Its claims are verified, and a wrong directory is reported.
     @Test func aDamagedDirectoryIsDamage() throws {
         try withTemporaryDirectory { directory in
             let record = try hostileRecord(plainVersion("v"), (0..<200).map { .insert(try id("k\($0)"), data: [1]) })
@@ -155,7 +155,7 @@ import Testing
 
     // MARK: Blobs
 
-    /// The bytes of one blob under the name of another, with every checksum right: the digest says that they are another value's.
+    /// A blob has the bytes of another, and every checksum is right. The digest reveals that they belong to another value.
     @Test func aBlobIsBoundToItsValue() throws {
         try withTemporaryDirectory { directory in
             let x = RepairTests.noise(7, 1_500_000), y = RepairTests.noise(8, 1_500_000), memory = MemoryTransport(name: directory)
@@ -190,7 +190,7 @@ import Testing
             #expect(try Exchange(store: store, transport: memory).retrieve().repaired == [a])
             #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
             try store.close()
-            // One that tells no digest, as they were written before, is read; a verification looks at all of its bytes.
+            // A blob without a digest, as former versions wrote them, is read. A verification checks all its bytes.
             try write(own, telling: false)
             store = try StoreOnDiskTests.open(0, directory)
             #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// However small it is.
+    /// Even a small value has one.
     @Test func aValueInABlobAlwaysHasADigest() throws {
         let encoder = RecordEncoder()
         try [Value.Change.insert(id("k"), data: [1, 2, 3])].withBorrowed { borrowed in
@@ -249,7 +249,7 @@ import Testing
             hostileRecord(plainVersion("c", ["a"]), [.insert(id("k"), data: [2])]),
             hostileRecord(plainVersion("d", ["a"]), []),
             hostileRecord(plainVersion("e", ["d"]), [.insert(id("own"), data: [3])]),
-            // b is an ancestor of the first, and c is one of neither predecessor of the second.
+            // b is an ancestor of the first predecessor of m. c is an ancestor of neither predecessor of n.
             hostileRecord(plainVersion("m", ["b", "d"]), [.preserve(.init(id: id("k"), version: VersionID("b")))]),
             hostileRecord(
                 plainVersion("n", ["m", "e"]),
@@ -307,7 +307,7 @@ import Testing
                     report.damages.count == 1 && report.damages[0].lost == .version && report.damages[0].message.contains("the empty root"))
                 try store.close()
                 guard place == .file else { return }
-                // The right one lets in what builds on it.
+                // The right empty root admits the versions that build on it.
                 let storage = try FileStorage(path: directory + "/store")
                 try StorageConformance.append(storage, [hostileRecord(root, [])])
                 try storage.close(discarding: false)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Things that happen at once, or in the middle of others: callbacks, failing syncs, other threads and handles.
+/// Events at the same time as others, or in the middle of them: callbacks, failing syncs, other threads and handles.
 @Suite struct RaceTests {
     struct Calling: MergeArbiter {
         let first: @Sendable (Merge, Store) throws -> Void
@@ -21,7 +21,7 @@ import Testing
         return try (0..<count).map { try store.set(["k": "v\($0)", "own \($0)": "x"], base) }
     }
 
-    /// An observer may make the reported version again, or wait for a thread that does: it is complete by then.
+    /// An observer may save the reported version again, or wait for a thread that does. The version is complete by then.
     @Test func anObserverMakesTheSameAgain() throws {
         let (store, _) = try hookedStore()
         let id = try VersionID("named"), changes = [Value.Change.insert(try ValueID("k"), data: [1])]
@@ -59,7 +59,7 @@ import Testing
         #expect(try store.changes(madeIn: merged.id).isEmpty == false)
         for predecessor in merged.predecessors { #expect(try store.successors(of: predecessor).map(\.id) == [merged.id]) }
         #expect(try store.isAncestor(heads[0].id, of: merged.id))
-        // The step that another made is a later row than the next step was: rows come after their predecessors all the same.
+        // The step of another handle has a larger row than the next step had. Rows come after their predecessors nevertheless.
         for (i, row) in store.quietHistory.rows.enumerated() where row.state == .live {
             for predecessor in [row.first, row.second] where predecessor != History.none { #expect(Int(predecessor) < i) }
         }
@@ -84,7 +84,7 @@ import Testing
         publish(moved)
         #expect(moved > theirs && history.predecessors(moved) == [theirs] && history.keyHashes(of: moved) == [7])
         #expect(history.behindPredecessors(moved) == moved)
-        // Nothing stumbles over those that were given up.
+        // Rows that were dropped do not disturb anything.
         let index = KeyHistoryIndex(KeyHistoryIndex.Rows(history, behind: nil), behind: nil)
         #expect(index.end == 4)
         guard case .version(moved) = index.nearest(7, at: moved, in: history) else { Issue.record("not found"); return }
@@ -155,15 +155,15 @@ import Testing
         #expect(errorCode { _ = try store.set(["k": "1"], base, id: name) } == .unknownOutcome)
         #expect(codes == [.unknownVersion, .unknownPredecessor, .missingPredecessor])
         #expect(try store.headIDs() == [base.id])
-        // The same again is the same; another under its id is not.
+        // The same version is accepted again; another one under its id is not.
         #expect(errorCode { _ = try store.set(["k": "2"], base, id: name) } == .versionMismatch)
         let again = try store.set(["k": "1"], base, id: name)
         #expect(try store.headIDs() == [again.id] && store.text("k", again) == "1")
         #expect(try store.verify().isWhole)
     }
 
-    /// A version is in the file from when it was appended, and another handle may build on it and acknowledge that before
-    /// its own commit returns.
+    /// A version is in the file as soon as it is appended. Another handle may build on it and acknowledge its own version before the commit
+    /// of the first returns.
     @Test func whatAnotherHandleBuiltOnACommitThatStillSyncsIsThereAfterAReload() throws {
         let directory = TemporaryDirectory(), lock = Lock()
         nonisolated(unsafe) var isHeld = false, isSyncing = false
@@ -229,7 +229,7 @@ import Testing
     }
 
     @Test func aSyncThatFailedIsNotMadeGoodByALaterOne() throws {
-        // Two wait on one failing sync; as soon as it has failed a third syncs well.
+        // Two commits wait for one failing sync. As soon as it has failed, a third commit syncs successfully.
         for _ in 0..<20 {
             let gate = GroupCommit()
             let one = gate.ticket(), two = gate.ticket()
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    /// Some saves join while others wait, some during a sync. None is forgotten, and none returns too early.
+    /// Some saves join while others wait, and some join during a sync. None waits for ever, and none returns too early.
     @Test func allWhoWaitForASyncAreLetGo() throws {
         let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0
@@ -280,7 +280,7 @@ import Testing
         }
     }
 
-    /// The first sync ends when all have their tickets: however they are scheduled, the next one is for all of them.
+    /// The first sync ends when all threads have their tickets. In any schedule, the next sync covers all of them.
     @Test func thoseWhoWaitAtOnceShareASync() throws {
         let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var taken = 0, syncs = 0
@@ -292,7 +292,7 @@ import Testing
                 _ = Parallel.becomes { lock.withLock { taken == 8 } }
             }
         }
-        #expect(errors.isEmpty && syncs <= 2, "8 waits took \(syncs) syncs")
+        #expect(errors.isEmpty && syncs <= 2, "\(syncs) syncs for 8 waits")
     }
 
     @Test func readersDoNotKeepWritersWaiting() throws {
@@ -316,7 +316,7 @@ import Testing
     }
 
     @Test func lettingGoAfterAForkWaitsForNobody() throws {
-        // The child's copy of the lock may be held by a thread that is not there.
+        // After a fork, the child's copy of the lock may be held by a thread that does not exist there.
         var store: Store? = try memoryStore()
         let lock = try #require(store).lock
         let gone = store
@@ -328,7 +328,7 @@ import Testing
                 if thread == 0 {
                     lock.withWrite {
                         held.withLock { state = 1 }
-                        // If the other one waited for this lock, neither would end.
+                        // If the other thread waited for this lock, neither would end.
                         while held.withLock({ state }) == 1 { usleep(1_000) }
                     }
                 } else {
@@ -397,14 +397,14 @@ import Testing
             nonisolated(unsafe) var isClosed = false
             let errors = Parallel.run(threads: 6, times: 1) { thread, _ in
                 if thread == 0 {
-                    // The others continue until then, however long that takes.
+                    // The others continue until the store is closed, however long that takes.
                     defer { lock.withLock { isClosed = true } }
                     usleep(5_000)
                     try store.close()
                     return
                 }
                 for i in 0... {
-                    // If closing failed, one who is not told so ends here, and is missing below.
+                    // If the store was closed but a thread got no error, the thread ends here, and its error is missing below.
                     let isLast = lock.withLock { isClosed }
                     switch thread {
                     case 1: _ = try store.reloadHistory()

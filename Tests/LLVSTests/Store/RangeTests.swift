@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Parts of the state at a version: backwards, and what differs in them.
+/// Parts of the state at a version: their values, also backwards, and their differences.
 @Suite struct RangeTests {
     private static let ids = (0..<40).flatMap { group in (0..<60).map { "group \(group)/\($0)" } }
 
@@ -80,7 +80,7 @@ import Testing
                         let page = try store.batch(at: version.id, in: range, before: before, isBackwards: true, limit: limit)
                         if page.count == 0 { break }
                         #expect(page.count <= limit)
-                        // Pages that do not come to an end would give more than there is.
+                        // Endless pages would return more values than there are.
                         try #require(met.count + page.count <= forwards.count, "\(range), \(limit)")
                         for row in 0..<page.count {
                             let value = try #require(try page.value(row, id: ValueID(unchecked: page.id(row))))
@@ -91,7 +91,7 @@ import Testing
                     }
                     #expect(met == forwards.reversed(), "\(range), \(limit)")
                 }
-                // Both ends, in either direction.
+                // Bounds at both ends, in either direction.
                 guard forwards.count > 10 else { continue }
                 let after = forwards[3].id, before = forwards[forwards.count - 4].id
                 for isBackwards in [false, true] {
@@ -126,7 +126,8 @@ import Testing
     }
 
     #if DEBUG
-    /// Two maps of which half differs cost, in a part where little does, what differs there.
+    /// Two maps differ in half of their values, but little in one part. The differences of that part cost time in proportion to their
+    /// number.
     @Test func differencesOfAPartCostWhatDiffersThere() throws {
         let store = try memoryStore()
         let first = try store.set(Dictionary(uniqueKeysWithValues: (0..<20_000).map { ("id \($0)", "1") }), nil)

@@ -5,15 +5,15 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSMerge
 
-/// Differences and merges from what versions recorded are those that the states give, whatever the records claim.
+/// Differences and merges that are computed from recorded changes equal those of the states, whatever the records claim.
 @Suite struct RecordedDifferenceTests {
-    /// Decides as a built-in arbiter does, but sees all forks as one of the host.
+    /// Decides as a built-in arbiter does, but is shown all forks, as an arbiter of the host is.
     struct Wrapped: MergeArbiter {
         let arbiter: BuiltInArbiter
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] { try arbiter.resolve(merge, in: store) }
     }
 
-    /// Versions made here, received ones whose labels and timestamps are what they are, reverts and merges.
+    /// Versions saved locally, received ones with any labels and timestamps, reverts and merges.
     static func randomHistory(_ store: Store, _ random: inout SeededRandom, versions count: Int) throws -> [VersionID] {
         var made: [VersionID] = []
         func pick() -> VersionID { made[max(0, made.count - 1 - Int.random(in: 0..<min(made.count, 6), using: &random))] }
@@ -30,7 +30,7 @@ import Testing
                 }
                 made.append(try store.makeVersion(basedOn: base, changes: Array(changes.values)).id)
             case 4, 5:
-                // As other implementations may record it: any label, removals of nothing, preserves of what is there anyway.
+                // As other implementations may record it: any label, removals of absent values, preserves of values that prevail anyway.
                 var changes: [ValueID: Value.Change] = [:]
                 for _ in 0..<Int.random(in: 0...3, using: &random) {
                     let id = try key()
@@ -90,7 +90,7 @@ import Testing
             let states = try made.map { try Self.entries(store, $0) }
             for _ in 0..<150 {
                 let i = Int.random(in: made.indices, using: &random), j = Int.random(in: made.indices, using: &random)
-                // Sometimes there are no maps, or no records in memory: then the labels count, or the records are read.
+                // Sometimes the maps or the lists of changes are not in memory: then the labels count, or the records are read.
                 switch Int.random(in: 0..<4, using: &random) {
                 case 0: store.maps.cache.removeAll()
                 case 1: store.maps.changeLists.removeAll()
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// By what the words say.
+    /// By the definition.
     static func bestCommonAncestors(_ a: UInt32, _ b: UInt32, _ store: Store) -> [UInt32] {
         store.lock.withRead {
             let dag = store.quietHistory, common = Set(dag.topologicalOrder(from: [a])).intersection(dag.topologicalOrder(from: [b]))
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    /// Versions that save one value each, on one another.
+    /// A line of versions that each save one value.
     static func line(_ store: Store, _ base: Version?, _ keys: [String], _ text: String) throws -> [Version] {
         var made: [Version] = []
         for key in keys { made.append(try store.set([key: text], made.last ?? base)) }
@@ -179,7 +179,7 @@ import Testing
         #expect(store.maps.cache.count == 0, "a difference made a map")
         #expect(storage.reads == before)
         _ = try store.maps.map(store.requireOrdinal(left[19].id))
-        // The header of the newer side's record, for what is told of it, is not needed either.
+        // The header of the newer side's record is not read for its timestamp either.
         let made = storage.reads
         let merged = try store.merge(left[19].id, with: right[19].id, arbiter: BuiltInArbiter.mostRecentChange)
         #expect(storage.reads == made)
@@ -213,7 +213,7 @@ import Testing
         store.maps.cache.removeAll()
         #expect(try store.differences(from: versions[999].id, to: versions[5_999].id).count == 500)
         #expect(store.maps.cache.count == 0)
-        // With both maps at hand they are compared.
+        // If both maps are in memory, they are compared.
         let expected = try store.differences(from: versions[999].id, to: versions[5_999].id)
         for version in [versions[999], versions[5_999]] { _ = try store.maps.map(store.requireOrdinal(version.id)) }
         #expect(try store.differences(from: versions[999].id, to: versions[5_999].id) == expected)
@@ -242,7 +242,7 @@ import Testing
         func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] { references.map { .preserve($0) } }
     }
 
-    /// Changed and changed back is not changed.
+    /// A value that was changed and changed back is unchanged.
     @Test func whatTheSecondSideUndidIsTheBases() throws {
         let store = try memoryStore()
         let base = try store.set(["a": "1", "b": "1"], nil)
@@ -256,7 +256,7 @@ import Testing
     }
 }
 
-/// The ring that keeps what was recorded lately.
+/// The ring that holds the latest recorded changes.
 @Suite struct ChangeListTests {
     private func change(_ key: String, _ ordinal: UInt32, _ arena: ByteArena) -> ChangeLists.Change {
         ChangeLists.Change(

@@ -4,17 +4,17 @@ import Testing
 
 @testable import LLVSCore
 
-/// A store with damage, which gets what it lost from another that has the same version.
+/// A damaged store is repaired from another one that has the same version.
 @Suite struct RepairTests {
-    /// Bytes that do not deflate, and that are found in a file by how they begin.
+    /// Incompressible bytes, which a test finds in a file by their beginning.
     static func noise(_ seed: UInt64, _ count: Int) -> [UInt8] { StorageConformance.bytes(seed: seed, count: count) }
 
-    /// A kind of damage: bytes of the values, or of the blob's file.
+    /// A kind of damage: in the bytes of a value, or of the file of a blob.
     enum Damage: String, CaseIterable { case smallValue, valueInSealedRecord, table, blobBody, blobHeader, blobGone, blobIsDirectory }
 
     static let small = noise(1, 100), middle = noise(2, 200_000), large = noise(3, (1 << 20) + 50_000), other = noise(4, 300)
 
-    /// Flips a bit of the first place in any file of the directory where the bytes are.
+    /// Flips a bit where the bytes first occur in the files of the directory.
     static func flip(_ bytes: some Collection<UInt8>, in directory: String, at offset: Int = 20) throws {
         for name in try System.names(in: directory).sorted() {
             let path = directory + "/" + name
@@ -64,7 +64,7 @@ import Testing
                 .insert(id("small"), data: small), .insert(id("middle"), data: middle), .insert(id("large"), data: large),
                 .insert(id("a value whose id is long"), data: other),
             ], metadata: Metadata([(bytes("by"), bytes("\"ann\""))]), id: VersionID("first"))
-        // An id of the caller's: anybody can make another version of it.
+        // An id chosen by the caller: another device can make another version of it.
         return [first.id, try store.makeVersion(basedOn: first.id, changes: [.insert(id("later"), data: other)]).id]
     }
 
@@ -142,7 +142,7 @@ import Testing
             let isHere = try !store.allVersionIDs().isEmpty
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost != .nothing && $0.version == ids[0] })
-            // One line each, that names the value where one is lost.
+            // One line for each damage, which names the value if one is lost.
             let value: [Damage: String] = [
                 .smallValue: "small", .valueInSealedRecord: "middle", .blobBody: "large", .blobHeader: "large", .blobGone: "large",
                 .blobIsDirectory: "large",
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// Whole parts stay, and contents that another device made under the id do not replace the lost ones.
+    /// Whole parts remain, and contents that another device made under the id do not replace the lost ones.
     @Test(arguments: ["small", "middle", "large", "metadata", "removed"]) func aDamagedVersionIsNotRepairedWithAnother(_ what: String)
         throws
     {
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    /// The record that repairs may be laid out in another way than the one that a map was made from.
+    /// The layout of the record that repairs may differ from that of the record from which a map was made.
     @Test(arguments: [0, 1]) func aValueIsFoundWhereItsRecordSaysWhateverAMapSays(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)
@@ -230,7 +230,7 @@ import Testing
                 let key = try id(name)
                 try key.bytes.withUnsafeBytes { raw in
                     let located = try #require(try store.locate(raw, at: first))
-                    // The other may have been longer, too.
+                    // The other record may also have been longer.
                     for beside in [24, located.place.length] {
                         var wrong = located.entry
                         wrong.bodyOffset += beside
@@ -250,7 +250,7 @@ import Testing
 }
 
 extension Store {
-    /// Salvages a store, and asks something of what came of it.
+    /// Salvages a store, opens the result and evaluates the given condition on it.
     static func salvage(_ path: String, _ kind: Int, to target: String, _ ask: (Store) throws -> Bool) throws -> Bool {
         var options = Store.Options()
         options.storage = StoreOnDiskTests.kinds[kind].storage

@@ -5,11 +5,11 @@ import Testing
 
 @testable import LLVSCore
 
-/// Tests what could undo a repair: caches, other handles, compactions, copies, hostile files.
+/// Whatever could undo a repair: caches, other handles, compactions, copies, hostile files.
 @Suite struct RepairedStoreTests {
     typealias Damage = RepairTests.Damage
 
-    /// A closed store with damage, and a place that has all of it.
+    /// A closed, damaged store, and a place with all its versions.
     static func damaged(_ kind: Int, _ directory: String, _ damages: Damage..., more: Int = 0) throws -> (
         place: MemoryTransport, ids: [VersionID]
     ) {
@@ -67,7 +67,7 @@ import Testing
                 }
             }
             if what != "renewed" { try Self.expectWhole(kind, directory, ids) }
-            // By now there are caches that know: the two records are not compared again.
+            // The caches record the repair by now, so the two records are not compared again.
             store = try StoreOnDiskTests.open(kind, directory)
             #expect(store.caches.rows > 1_000 && store.findings.damages.isEmpty)
             #expect(try Self.repaired(store, place).isEmpty)
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Damage in a file that was made of others, which are there still, or gone.
+    /// Damage in a segment that was compacted from others, while these still exist and after they were deleted.
     @Test(arguments: [0.0, 900]) func whatWasFoldedIsRepaired(grace: Double) throws {
         try withTemporaryDirectory { directory in
             var options = Store.Options()
@@ -141,7 +141,7 @@ import Testing
             for (from, to) in [("b", "a"), ("a", "b")] {
                 try Self.copy(directory + "/\(from)/store", directory + "/\(to)/store", replacing: false)
             }
-            // Also in a handle that was open.
+            // Handles that were open see it too.
             try open.reloadHistory()
             #expect(try RepairTests.isWhole(open, ids))
             try open.close()
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    /// What a table says is lost with it: how many changes there were, and of how many bytes, is not.
+    /// A damaged table loses its contents, but the number of changes and the sum of their sizes remain known.
     @Test(arguments: [0, 1], ["more", "longer"]) func whereTheTableIsLostOthersAreToldByTheirSizes(kind: Int, what: String) throws {
         try withTemporaryDirectory { directory in
             let (_, ids) = try Self.damaged(kind, directory)
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// The history from a cache tells what a header told, but for other metadata.
+    /// The cached history knows everything that a lost header said, except metadata other than the branch.
     @Test func whereTheHeaderIsLostTheHistoryTellsWhoseItIs() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory, more: 1_050)
@@ -240,7 +240,7 @@ import Testing
         }
     }
 
-    /// One that cannot be repaired keeps no other from being taken.
+    /// A version that cannot be repaired does not prevent others from being received.
     @Test func aFolderWithFilesInThePlaceOfAValueIsAProblemOfThatVersion() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory)
@@ -252,7 +252,7 @@ import Testing
             _ = try Exchange(store: elsewhere, transport: place).retrieve()
             let next = try elsewhere.makeVersion(basedOn: ids[1], changes: [.insert(id("next"), data: [2])]).id
             _ = try Exchange(store: elsewhere, transport: place).send()
-            // Though the handle may have the file that was there open.
+            // This is reported although the handle may have the former file open.
             #expect(try store.verify().damages.map(\.value) == [id("large")])
             let exchange = Exchange(store: store, transport: place)
             let result = try exchange.retrieve()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import LLVSCore
 
-/// Rules of what a store means that no other suite holds the engine to.
+/// Rules of the store's semantics that no other suite tests.
 @Suite struct SemanticsTests {
-    /// Adds one received version; nil when it was added or known already.
+    /// Adds one received version. Returns the code of its problem; nil if it was added or already known.
     static func add(_ version: Version, _ changes: [Value.Change], to store: Store) throws -> StoreError.Code? {
         guard case .problem(let error)? = try store.add([.init(version: version, changes: changes)]).first else { return nil }
         return error.code
@@ -55,7 +55,7 @@ import Testing
         #expect(try exchange.send().versions == [first.id])
     }
 
-    /// Two records of one version may say the same in different words.
+    /// Two records of one version may express the same changes differently.
     @Test func versionsAreEqualByMeaning() throws {
         let store = try memoryStore()
         let base = try store.set(["k": "0", "gone": "0", "stays": "0"], nil)
@@ -76,7 +76,7 @@ import Testing
         #expect(try store.changes(madeIn: version.id).count == 2)
     }
 
-    /// The folder's merges record preserves that the index of the store directory cannot tell.
+    /// The merges in the folder record preserves. The index of the store directory cannot show these.
     @Test func anImportedStoreEqualsTheFolderOfTheSameVersions() throws {
         let store = try memoryStore()
         #expect(try StoreImporter.importStore(at: InterchangeVectors.path + "/store", into: store).versions.count == 25)
@@ -108,7 +108,7 @@ import Testing
 
                 let store = try StoreOnDiskTests.open(0, directory)
                 #expect(try store.statistics().pending == 1)
-                // The same deterministic version, made here.
+                // The same deterministic version, saved locally.
                 if folds {
                     try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange)
                 } else {

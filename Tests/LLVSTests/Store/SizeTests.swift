@@ -5,7 +5,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// What takes space: sums agree with the bytes on the medium, and with a model of what was saved.
+/// The report of sizes: its sums agree with the bytes on the medium, and with a model of what was saved.
 @Suite struct SizeTests {
     enum Kind: String, CaseIterable { case file, sqlite, memory, host }
 
@@ -33,7 +33,7 @@ import Testing
         rows.values.reduce(into: SizeReport.Counts()) { $0 += $1 }
     }
 
-    /// The groups add up, as the report says.
+    /// Checks that the groups add up as the report promises.
     private static func expectSums(_ report: SizeReport, _ seed: UInt64) {
         let kinds = rows(report, .kind), prefixes = sum(rows(report, .prefix))
         #expect(sum(kinds) == report.total, "\(seed)")
@@ -45,7 +45,7 @@ import Testing
         #expect(values.currentBytes &+ values.pastBytes == prefixes.bytes, "\(seed)")
     }
 
-    /// A value that a version stored, and the bytes that it takes: random bytes are stored as they are.
+    /// A value that a version stored, and the bytes that it takes. Random bytes are stored uncompressed.
     private struct Stored: Hashable {
         var version: VersionID, id: ValueID, size: Int
         func bytes(_ kind: Kind) -> UInt64 {
@@ -119,20 +119,20 @@ import Testing
                     all.filter { times[$0.version].map { String(decoding: CalendarMonth.text(month(of: $0)), as: UTF8.self) } == name },
                     overhead: nil)
             }
-            // Below a prefix, each id is a group.
+            // Below a prefix, each id is a group of its own.
             let below = try store.size(SizeQuery(prefix: Array("a/".utf8), depth: SizeQuery.eachID))
             Self.expectSums(below, seed)
             let ofA = all.filter { $0.id.description.hasPrefix("a/") }
             expect(below.total, ofA)
             #expect(Self.rows(below, .prefix).count == Set(ofA.map(\.id)).count)
             for (name, counts) in Self.rows(below, .prefix) { expect(counts, ofA.filter { $0.id.description == name }) }
-            // What is beyond the limit is combined.
+            // Groups beyond the limit are combined.
             let short = try store.size(SizeQuery(limit: 2))
             Self.expectSums(short, seed)
             let versions = short.rows.filter { $0.group == .version }
             #expect(versions.count == 3 && versions.last?.combined == 38 && versions[0].counts.bytes >= versions[1].counts.bytes)
 
-            // The medium.
+            // The sizes on the medium.
             switch kind {
             case .file:
                 try store.close()
@@ -153,7 +153,7 @@ import Testing
         let year = month / 12, isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         return [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month % 12]
     }
-    /// The month of a time, by counting months.
+    /// Counts months up to a time.
     private func month(of time: Double) -> Int {
         var month = 2_001 * 12, left = Int(time) / 86_400
         while left >= days(of: month) {
@@ -190,7 +190,7 @@ import Testing
         return bytes
     }
 
-    /// A difference counts with its bytes; so the bodies of all records are what the report says.
+    /// A difference counts with its own bytes, so the report gives the bytes of the bodies of all records.
     @Test(arguments: [Kind.file, .sqlite]) func differencesCountWithTheirBytes(kind: Kind) throws {
         try withTemporaryDirectory { directory in
             let store = try Self.open(kind, directory, StorageCallbackTests.Host(), .on)
@@ -223,7 +223,7 @@ import Testing
                 plainVersion("one"), [.insert(id("a/1"), data: data), .insert(id("a/2"), data: data), .insert(id("b/3"), data: data)],
                 blobThreshold: 100))
         try store.reloadHistory()
-        // All three prevail: it counts for the first.
+        // All three values prevail: the file counts for the first of them.
         let all = try store.size()
         Self.expectSums(all, 0)
         #expect(Self.rows(all, .prefix)["a/"]?.currentBytes == size && Self.rows(all, .prefix)["b/"]?.bytes == 0)
@@ -233,12 +233,12 @@ import Testing
                 plainVersion("two", ["one"], timestamp: 2), [.update(id("a/1"), data: data), .remove(id("a/2"))], blobThreshold: 100))
         storage.inject(try hostileRecord(plainVersion("three", ["two"], timestamp: 3), [.remove(id("a/1")), .remove(id("b/3"))]))
         try store.reloadHistory()
-        // Nothing prevails: it counts for the first.
+        // None of the values prevails: the file counts for the first of them.
         var blobs = Self.rows(try store.size(), .kind)["blob"]
         #expect(blobs?.bytes == size && blobs?.pastBytes == size && blobs?.values == 4 && blobs?.valueBytes == 800)
         storage.inject(try hostileRecord(plainVersion("four", ["one"], timestamp: 3), [.remove(id("a/1")), .remove(id("a/2"))]))
         try store.reloadHistory()
-        // Only b/3 of the first version does.
+        // Only b/3 of the first version prevails.
         let report = try store.size()
         Self.expectSums(report, 0)
         blobs = Self.rows(report, .kind)["blob"]
@@ -247,7 +247,7 @@ import Testing
         #expect(prefixes["b/"]?.currentBytes == size && prefixes["a/"]?.bytes == 0 && prefixes["a/"]?.values == 3)
     }
 
-    /// Headers and tables of changes are read, and no value.
+    /// Headers and tables of changes are read, but no values.
     @Test func noValueIsRead() throws {
         let storage = CountingStorage(MemoryStorage())
         let store = try Store(storage: storage, options: Store.Options())
@@ -258,7 +258,7 @@ import Testing
         #expect(storage.bytesRead - before < 40_000)
     }
 
-    /// A damaged table is reported as not read, and the rest counts.
+    /// A damaged table is reported as unread, and everything else counts.
     @Test func damagedTablesAreCounted() throws {
         let storage = CountingStorage(MemoryStorage())
         let store = try Store(storage: storage, options: Store.Options())

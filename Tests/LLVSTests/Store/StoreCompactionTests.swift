@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// Compaction as a store sees it: the same versions and values before and after, and caches that stay right.
+/// Compaction through a store: versions and values are the same before and after, and caches remain right.
 @Suite struct StoreCompactionTests {
     let directory = TemporaryDirectory()
     var path: String { directory.path + "/store" }
@@ -21,7 +21,7 @@ import Testing
     func files(_ store: Store) throws -> Int { try #require(store.storage as? FileStorage).filesOpened }
     var segments: [String] { get throws { try System.names(in: path + "/segments").filter { $0.hasSuffix(".seg") } } }
 
-    /// All that can be read: every version with what it changed, and the values at the heads.
+    /// Everything that can be read: each version with its changes, and the values at the heads.
     func contents(_ store: Store) throws -> [String] {
         var lines: [String] = []
         for id in try store.allVersionIDs() {
@@ -34,7 +34,7 @@ import Testing
         return lines.sorted()
     }
 
-    /// Every version by a store that was opened for it.
+    /// Opens the store again for each version.
     func openAndSave(_ count: Int, from first: Int = 0, _ compaction: Compaction = .onRequest, grace: Double = 0) throws {
         for i in first..<first + count {
             let store = try open(compaction, grace: grace)
@@ -61,7 +61,7 @@ import Testing
             try store.close()
         }
         #expect(try segments.count == 1)
-        // One that was open all the time, and one whose maps were all given up.
+        // One handle was open all the time, and one has discarded all its maps.
         #expect(try contents(reader) == before)
         #expect(try reader.reloadHistory() == 0)
         #expect(try contents(open(budget: 1)) == before)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test func aStoreThatWasOpenedOftenOpensLikeOneFilledAtOnce() throws {
-        // 64 segments that lie there are merged into one.
+        // The 64 existing segments are merged into one.
         try openAndSave(100, .automatic)
         #expect(try segments.count < 70)
         let often = try open()
@@ -79,7 +79,7 @@ import Testing
         #expect(try contents(often).count == 101)
         try often.close()
 
-        // With nothing deleted yet, what was folded is listed, and not opened.
+        // Until they are deleted, compacted segments are listed but not opened.
         TemporaryDirectory.remove(path)
         try openAndSave(80, .automatic, grace: 900)
         #expect(try segments.count > 80)
@@ -103,7 +103,7 @@ import Testing
             try store.close()
         }
         try openAndSave(20)
-        // The index knows the first segment, and some of those that are folded.
+        // The index knows the first segment, and some of the compacted ones.
         do {
             let store = try open()
             var head = try store.mostRecentHead()?.id
@@ -119,7 +119,7 @@ import Testing
         let store = try open()
         #expect(try store.compact().made == 1)
         #expect(try store.compact().deleted > 20)
-        // Closed in another way than by `close`, so that the index is that from before.
+        // Ends without `close`, so that the older index remains.
         store.discard()
         #expect(try segments.count == 1)
         let old = try open()
@@ -129,7 +129,7 @@ import Testing
         #expect(try old.cacheGet("history") == index)
         try old.close()
 
-        // With an index made after it, before and after the deletion.
+        // With an index that was written after the compaction: before and after the segments are deleted.
         try openAndSave(70, from: 30)
         let again = try open(.automatic)
         #expect(try again.allVersionIDs().count == 2_200)

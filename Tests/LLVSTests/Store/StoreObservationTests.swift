@@ -3,12 +3,12 @@ import LLVSTestSupport
 import Testing
 
 
-/// Hearing of versions that others add, and what else is asked of a store as a whole. (Tests/Python/test_observing.py does it with
-/// another process.)
+/// Observing versions that others add, and other questions about a store as a whole. (Tests/Python/test_observing.py does it with another
+/// process.)
 @Suite struct StoreObservationTests {
-    /// Waits until something is so.
+    /// Waits until a condition holds.
     private func become(_ what: String, _ isSo: () throws -> Bool) throws {
-        if try !Parallel.becomes(isSo) { Issue.record("\(what) did not come") }
+        if try !Parallel.becomes(isSo) { Issue.record("\(what) did not occur") }
     }
 
     private final class Heard: @unchecked Sendable {
@@ -45,24 +45,24 @@ import Testing
         var last = try writer.set(["x": "0"], nil)
         let heard = Heard()
         let observation = try reader.observeAdditions { heard.add() }
-        try become("what was there") { try reader.contains(last.id) && heard.count > 0 }
+        try become("the earlier versions") { try reader.contains(last.id) && heard.count > 0 }
         for i in 1...5 {
             let before = heard.count
             last = try writer.set(["x": "\(i)"], last)
             try become("version \(i), \(how)") { try reader.contains(last.id) && heard.count > before }
         }
-        // Another handle opens a file of its own.
+        // Another handle begins a segment of its own.
         let third = try Self.open(kind, directory)
         let before = heard.count
         last = try third.set(["x": "third"], last)
         try become("that of a new handle") { try reader.contains(last.id) && heard.count > before }
-        // Many at once are few calls; the last of them comes behind the last version.
+        // Many versions at once cause few calls. The last call comes after the last version.
         let known = heard.count
         for i in 0..<300 { last = try writer.set(["y": "\(i)"], last) }
         try become("the last of many") { try reader.contains(last.id) && heard.count > known }
         #expect(heard.count - known < 300 && !heard.overlapped)
         observation.cancel()
-        // A second observer that continues reports what this one must not: it polls in the same way, several times.
+        // A second observer continues and reports what this one must not. It polls in the same way, several times.
         let witness = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), silent = heard.count, others = Heard()
         let witnessing = try witness.observeAdditions { others.add() }
         for i in 1...3 {
@@ -114,7 +114,7 @@ import Testing
         }
         let first = try #require(try store?.set(["x": "0"], nil))
         try become("the end") { box.ended }
-        // One that began later hears of what this one does not.
+        // An observer that began later is called for a version that this one is not called for.
         let others = Heard(), other = try store?.observeAdditions { others.add() }
         _ = try store?.set(["x": "1"], first)
         try become("that for another") { others.count == 1 }
@@ -154,7 +154,7 @@ import Testing
         }
         #expect(try store.makeVersion(basedOn: nil, changes: [], timestamp: -1e9).timestamp == -1e9)
         #expect(try store.makeVersion(basedOn: next.id, changes: []).timestamp > 700_000_000)
-        // Under an id of its own the same again is the same.
+        // Under an id that the caller chose, the same version is accepted again.
         let mine = try VersionID("mine")
         let made = try store.makeVersion(basedOn: root.id, changes: [], id: mine, timestamp: 2_000)
         #expect(

@@ -25,7 +25,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     #expect(written == bytes.count)
 }
 
-/// Stores that rest on a disk: opened again, opened twice, damaged, used from many threads.
+/// Stores on a disk: reopened, opened twice, damaged, used by many threads.
 @Suite struct StoreOnDiskTests {
     static let kinds: [(name: String, storage: Store.StorageChoice)] = [("file", .file), ("sqlite", .sqlite)]
 
@@ -40,7 +40,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
     }
 
-    /// Neither a large value nor the caches make its directory again.
+    /// Neither a large value nor the caches recreate the directory.
     @Test(arguments: [0, 1]) func aDeletedStoreIsNotBroughtBack(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try Self.open(kind, directory)
@@ -153,7 +153,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 
-    /// A guard that no machine's speed can blur: a commit at `full` costs one sync, at `normal` none.
+    /// A test that does not depend on a machine's speed: a commit at `full` costs one sync, at `normal` none.
     @Test func aCommitCostsOneSyncOrNone() throws {
         try withTemporaryDirectory { directory in
             for (durability, syncs) in [(Durability.full, UInt64(10)), (.normal, 0)] {
@@ -169,7 +169,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 
     @Test func versionsWaitForTheirAncestors() throws {
         try withTemporaryDirectory { directory in
-            // Two handles write two segments; taking one away leaves what builds on it pending.
+            // Two handles write two segments. Without one of them, the versions that build on it are pending.
             let x = try Self.open(0, directory)
             let a = try x.set(["k": "1"], nil)
             let y = try Self.open(0, directory)
@@ -193,7 +193,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 
-    /// Any byte flipped in a small store is noticed or does no harm: never other data.
+    /// Any flipped byte in a small store is noticed or harmless; no read returns other data.
     @Test func flippedBytesAreNeverOtherData() throws {
         try withTemporaryDirectory { directory in
             let store = try Self.open(0, directory)
@@ -230,9 +230,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     }
 }
 
-/// Tests the caches beside the records: never needed, never trusted without checks.
+/// The caches beside the records are never needed, and never trusted without checks.
 @Suite struct StoreCacheTests {
-    /// A store with enough versions to be worth a cache; what is at some of them.
+    /// A store with enough versions for caches. Returns the contents at some of them.
     static func fill(_ directory: String, kind: Int = 0) throws -> [VersionID: [String: String]] {
         let store = try StoreOnDiskTests.open(kind, directory)
         var states: [VersionID: [String: String]] = [:]
@@ -264,7 +264,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let caches = "\(directory)/store/cache"
             let names = try System.names(in: caches).filter { !$0.hasPrefix(".") }
             #expect(names.count == 2)
-            // Any byte flipped: detected, and all is read from the records.
+            // Any flipped byte is detected, and everything is read from the records.
             for name in names {
                 let whole = try readFile("\(caches)/\(name)")
                 for offset in stride(from: 0, to: whole.count, by: max(1, whole.count / sample(usual: 6, deep: 12))) {
@@ -284,7 +284,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             states[more.id] = try store.state(more.id)
             try store.close()
             try Self.check(directory, states, fromCache: true)
-            // A segment that went away: the caches are void.
+            // A segment has disappeared, so the caches are void.
             let segments = try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") }
             #expect(segments.count == 2)
             for name in segments {
@@ -301,7 +301,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
         }
     }
 
-    /// An index whose mark is right and whose rows are not: the storage has gone on behind the mark by then.
+    /// An index with a valid mark and invalid rows. The storage has continued after the mark by then.
     @Test func anIndexThatIsVoidOnlyInTheEndHidesNothing() throws {
         try withTemporaryDirectory { directory in
             let states = try Self.fill(directory)
@@ -337,7 +337,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 connection.close()
             }
             let known = "(SELECT max(seq) - 1 FROM records)"
-            // The row that the mark names is another, or is gone with those behind it.
+            // The row that the mark names has changed, or has disappeared together with all later rows.
             try change("UPDATE records SET checksum = checksum + 1 WHERE seq = \(known)")
             let damaged = try StoreOnDiskTests.open(1, directory)
             #expect(damaged.caches.versions == 0 && !damaged.storage.damages.isEmpty)
@@ -346,7 +346,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let shorter = try StoreOnDiskTests.open(1, directory)
             #expect(try shorter.caches.versions == 0 && shorter.statistics().versions == UInt64(1_503 - 1))
             try shorter.close()
-            // A history that does not add up after the storage has gone on behind it.
+            // A history that is inconsistent, after the storage has continued beyond it.
             try change("DELETE FROM caches WHERE name <> 'history'")
             try Self.check(directory, states, fromCache: true, kind: 1)
             let again = try StoreOnDiskTests.open(1, directory)

@@ -65,7 +65,8 @@ extension Store {
         try store.close()
     }
 
-    /// Others relay a version with one predecessor with the bytes as its own: then its id must not mean a preserve here.
+    /// A version with one predecessor stores bytes instead of preserving them. Other implementations relay it like this, and one id must
+    /// not mean both.
     @Test(arguments: [10, 3 << 20]) func versionsWithOnePredecessorRecordBytes(_ size: Int) throws {
         let temporary = TemporaryFolder(), data = [UInt8](repeating: 7, count: size)
         for store in [try memoryStore(), try Store(path: temporary.path + "/store", options: Store.Options())] {
@@ -104,7 +105,7 @@ extension Store {
             ] as [() throws -> Void] {
                 #expect(throws: StoreError.self) { try make() }
             }
-            // From elsewhere they are carried, and the version has no branch.
+            // It is accepted in received versions, and such a version has no branch.
             let version = Version(id: .random(), predecessors: [base.id], timestamp: 5, valueDataSize: 0, metadata: metadata)
             guard case .added = try store.add([.init(version: version, changes: [])])[0] else { Issue.record("not added"); continue }
             #expect(try store.version(version.id) == version && version.branch == nil)
@@ -166,7 +167,7 @@ extension Store {
         #expect(try store.text("k", merged) == "19")
         #expect(try store.count(at: merged.id) == 21)
         #expect(try store.mergeHeads(into: merged.id, arbiter: BuiltInArbiter.mostRecentChange) == nil)
-        // An arbiter that fails on the way leaves nothing behind.
+        // An arbiter that fails halfway leaves nothing behind.
         let before = try store.allVersionIDs().count
         for i in 0..<3 { _ = try store.set(["k": "again \(i)"], merged) }
         struct Failing: MergeArbiter {
@@ -178,7 +179,7 @@ extension Store {
         #expect(throws: StoreError.self) { try store.mergeHeads(into: merged.id, arbiter: Failing()) }
         #expect(try store.allVersionIDs().count == before + 3)
         #expect(try store.heads().count == 3)
-        // One that reads what the step before made.
+        // An arbiter that reads the result of the previous step.
         struct Reading: MergeArbiter {
             func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
                 try merge.forks.filter(\.fork.isConflicting).map { id, fork in
@@ -234,7 +235,7 @@ extension Store {
                 states[version.id] = state
             }
             for version in versions.shuffled(using: &random) {
-                // Now and then every map is rebuilt from the records.
+                // Now and then all maps are discarded and rebuilt from the records.
                 if Int.random(in: 0..<4, using: &random) == 0 { store.maps.cache.removeAll() }
                 let now = try store.state(version.id).mapValues { String($0.prefix { $0 != "@" }) }
                 #expect(now == states[version.id], "seed \(seed)")

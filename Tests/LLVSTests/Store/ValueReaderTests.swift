@@ -3,11 +3,11 @@ import LLVSTestSupport
 import Testing
 
 
-/// Values that are read in parts: the same bytes as when they are read whole, checked, and not more of them than needed.
+/// Values that are read in parts: the bytes are those of the whole value, verified, and no more is read than needed.
 @Suite struct ValueReaderTests {
     private static let sizes = [0, 1, 65_535, 65_536, 65_537, 1 << 20, 1 << 20 + 1, 1_200_000]
 
-    /// No compression makes these smaller; with a mask, deflate does.
+    /// Incompressible bytes. With a mask they can be compressed.
     private func random(_ size: Int, _ seed: UInt64 = 1, mask: UInt64 = .max) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         return [UInt8](unsafeUninitializedCapacity: size + 8) { buffer, count in
@@ -41,7 +41,8 @@ import Testing
         let folder = TemporaryFolder(), (store, storage) = try open(folder, name)
         let values = ValueReaderTests.sizes.map { isText ? text($0) : random($0) }
         let made = try store.makeVersion(basedOn: nil, changes: values.map { .insert(try ValueID("\($0.count)"), data: $0) })
-        // Preserved where the map says nothing of its size. Only merges record that here; from elsewhere it is carried.
+        // Preserved values, whose sizes the map does not record. Here only merges make preserves; in received versions they are kept as
+        // they are.
         let ids = try values.map { try ValueID("\($0.count)") }
         let removed = try store.makeVersion(basedOn: made.id, changes: ids.map { .remove($0) })
         let preserving = Version(
@@ -97,13 +98,13 @@ import Testing
         before = storage.bytesRead
         for at in stride(from: 2_000_010, to: 2_020_000, by: 10) { #expect(try part(reader, at, 10) == Array(value[at..<at + 10])) }
         #expect(storage.bytesRead == before, "who reads on within a block reads it once")
-        // Without memory for it, a value is not read.
+        // If there is no memory for a value, it is not read.
         let id = Array("v".utf8)
         let told = try id.withUnsafeBytes { try store.fetch($0, at: made.id) { _ in nil } }
         guard case .copied(value.count, _) = told else { Issue.record("\(told)"); return }
         #expect(storage.bytesRead - before < 4_096)
 
-        // Damage costs the block that it is in.
+        // Damage costs the block in which it lies.
         let blob = try #require(try folder.names("file/blobs").first), path = folder.path + "/file/blobs/" + blob
         let at = 64 + 4 * 48 + 1_000_000
         let file = fopen(path, "r+")
@@ -140,7 +141,7 @@ import Testing
             }
         }
         #expect(fetched == .damaged)
-        // It comes right again, and goes wrong when it has been found whole.
+        // The bytes become right again, and wrong again after the value was found whole.
         storage.meddleWithRecords(nil)
         #expect(try part(reader, 0, 10) == Array(value[..<10]))
         storage.meddleWithRecords(spoil)
@@ -148,7 +149,7 @@ import Testing
         #expect(code { _ = try part(reader, value.count - 2_000, 2_000) } == .damaged)
         storage.meddleWithRecords(nil)
         #expect(try part(reader, value.count - 2_000, 2_000) == Array(value[(value.count - 2_000)...]))
-        // The value is read through once, not for each part.
+        // The value is read once, not for each part.
         reader = try #require(try store.openValue(ValueID("v"), at: made.id))
         _ = try part(reader, 0, 65_536)
         let before = storage.bytesRead

@@ -6,11 +6,11 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// When versions were made, where clocks are wrong. Times are seconds since 2001.
+/// The times at which versions were made, with wrong clocks. Times are seconds since 2001.
 @Suite struct WrongClockTests {
     static let today = 850_000_000.0, day = 86_400.0, year = 365 * 86_400.0
 
-    /// A store, and the clock of its device.
+    /// A store with the clock of its device.
     final class Device {
         let store: Store
         private let time = Guarded(WrongClockTests.today)
@@ -47,7 +47,7 @@ import Testing
         #expect(try ann.made(first) == first.timestamp && ann.told().isEmpty)
     }
 
-    /// And the same is told after opening it again, with the caches and without.
+    /// After reopening, with caches and without, the times are the same.
     @Test(arguments: [0, 1]) func aClockTenYearsAheadDatesNothingElse(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let ann = Device(try StoreOnDiskTests.open(kind, directory)), bob = Device(try memoryStore())
@@ -67,7 +67,7 @@ import Testing
                 last = try ann.save("\(i)", on: last)
                 made.append(last)
             }
-            // The order is as it was: later than all before it.
+            // The order is unchanged: each version is later than all before it.
             #expect(made.map(\.timestamp) == made.map(\.timestamp).sorted() && last.timestamp > ann.now + 9 * Self.year)
             let times = [0, 1, 2, 3, 4].map { Self.today + Double($0) * Self.day }
             #expect(try made.map { try ann.made($0) } == times && last.madeAt == times[4])
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    /// A device that receives the versions from another sees the makers' clocks as well; no device's own notes are sent on.
+    /// A device that receives versions from another one sees the clocks of all that made them. Its own notes about clocks are not sent.
     @Test func whatADeviceSaysOfItsClockTravels() throws {
         let ann = Device(try memoryStore()), bob = Device(try memoryStore(), now: Self.today + Self.year), eve = Device(try memoryStore())
         let ahead = try bob.save("1", on: nil)
@@ -101,12 +101,12 @@ import Testing
         try eve.take([ahead, later], from: ann)
         #expect(try ann.made(ahead) == Self.today)
         #expect(try eve.made(ahead) == eve.now && eve.made(later) == eve.made(ahead))
-        // The later one was not made before the one that it stands on, and both were here by then.
+        // The later version was not made before its predecessor, and both had arrived by then.
         let after = try eve.save("3", on: later)
         #expect(after.madeAt == eve.now && after.metadata[MadeTime.clockKey] != nil)
     }
 
-    /// The device itself whose clock was ahead: from the first save after it was put right.
+    /// The device's own clock was ahead and is corrected: its times count from the first save afterwards.
     @Test func aClockThatIsPutRightIsBelieved() throws {
         let bob = Device(try memoryStore(), now: Self.today + Self.year)
         let before = try bob.save("1", on: nil), ahead = try bob.save("2", on: before)
@@ -118,7 +118,7 @@ import Testing
         #expect(try bob.made(bob.save("4", on: right)) == bob.now)
     }
 
-    /// One that shows a time before this format was made says nothing of anybody else's.
+    /// A clock that shows a time before this format existed proves nothing about other clocks.
     @Test func aClockThatIsKnownToBeWrongIsNot() throws {
         let ann = Device(try memoryStore()), bob = Device(try memoryStore(), now: -5 * Self.year)
         let first = try ann.save("1", on: nil)
@@ -141,7 +141,7 @@ import Testing
         #expect(merged.madeAt == ann.now && left.madeAt == ann.now)
     }
 
-    /// Made once more under the id that the caller chose, it is the same version, whatever the clock shows by then.
+    /// A version that is saved again under an id that the caller chose is the same version, whatever the clock shows.
     @Test func madeAgainUnderItsIDItIsTheSame() throws {
         let ann = Device(try memoryStore()), bob = Device(try memoryStore(), now: Self.today + Self.year)
         let ahead = try bob.save("1", on: nil)
@@ -165,7 +165,7 @@ import Testing
         let long = try bob.save("long", on: nil, device: String(repeating: "x", count: 100_000))
         try ann.take([long], from: bob)
         #expect(ann.told().isEmpty)
-        // An hour is nothing to speak of, and counts all the same.
+        // A deviation of an hour is not reported, but it counts.
         bob.now = ann.now + 3_000
         let hour = try bob.save("hour", on: nil, device: "dora")
         try ann.take([hour], from: bob)
@@ -186,8 +186,8 @@ import Testing
         #expect(ahead.madeAt == ahead.timestamp)
     }
 
-    /// Histories of devices with any clocks: never before an ancestor, never a minute after this device had it, and the same once opened
-    /// again.
+    /// Histories of devices with any clocks. No version was made before its ancestors, nor more than a minute after this device received
+    /// it. Reopening changes nothing.
     @Test(arguments: Sample.seeds(usual: 20, deep: 400)) func randomClocks(seed: UInt64) throws {
         try withTemporaryDirectory { directory in
             var random = SeededRandom(seed: seed)

@@ -2,7 +2,7 @@ import LLVS
 import Testing
 
 
-/// The checksum of frames, records and values: CRC-32C, whose code takes the last bytes of a size in other steps than the rest.
+/// The checksum of frames, records and values: CRC-32C. Its code processes the last bytes in other steps than the rest.
 @Suite struct ChecksumTests {
     @Test func everySizeHasTheChecksumOfTheStandard() {
         let data = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }

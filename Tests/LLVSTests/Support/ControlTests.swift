@@ -12,7 +12,7 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSUpkeep
 
-/// Every loop over versions, ids or names asks its control: as often as it goes round, so that a look that is taken out is missed.
+/// Every loop over versions, ids or names polls its control in each turn. The tests count the polls, so one that is removed is noticed.
 @Suite struct ControlTests {
     final class Looks: @unchecked Sendable {
         private let lock = Lock()
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// How many steps asked the control.
+    /// Returns the number of steps that poll the control.
     private static func steps(_ body: (OperationControl) throws -> Void) throws -> Int {
         let looks = Looks()
         return try Work.looks.counting { try body(looks.control) }
@@ -43,7 +43,7 @@ import Testing
     @Test func compactionLooksAtEachName() throws {
         let temporary = TemporaryFolder(), path = temporary.path + "/store", count = 30
         let storage = try FileStorage(path: path)
-        // Steps, and not what the callback is told: while names are listed that is told after some time.
+        // Counts steps instead of calls of the callback, which is called only now and then while names are listed.
         func looks() throws -> Int { try Self.steps { _ = try storage.compact(.request, $0) } }
         let none = try looks()
         func hex(_ i: Int) -> String { String(repeating: "a", count: 26) + String(1_000 + i) }
@@ -58,7 +58,7 @@ import Testing
         #expect(try looks() == more + 2 * count, "leftovers")
     }
 
-    /// Whole ones are gone over when they are read, settled (twice), looked for in the new store, and looked for among what is lost
+    /// Whole versions are visited six times: when they are read, settled (twice), looked up in the new store, and looked up among lost ones
     /// (twice).
     @Test func salvagingLooksAtEachVersionAndChange() throws {
         let temporary = TemporaryFolder(), count = 200
@@ -68,10 +68,10 @@ import Testing
         let whole = try Store(path: temporary.path + "/whole")
         _ = try Self.line(whole, count)
         try whole.close()
-        // Twice more for the name of the new store's segment.
+        // Two more steps for the name of the new store's segment.
         let ofWhole = try salvaged("/whole", "/whole-salvaged")
         #expect(ofWhole == 6 * count + 2, "\(ofWhole)")
-        // Descendants of lost versions are traced back as well, and their changes are read once more.
+        // Descendants of lost versions are also traced back, and their changes are read again.
         let lost = try Store(path: temporary.path + "/lost"), first = try Self.line(lost, 1)
         try lost.close()
         let segments = try System.names(in: temporary.path + "/lost/segments")
@@ -80,7 +80,7 @@ import Testing
         try again.close()
         for name in segments { try System.unlink(temporary.path + "/lost/segments/" + name) }
         let steps = try salvaged("/lost", "/lost-salvaged")
-        // And whether it is kept, at an end, on several lines, and where its line parts from others.
+        // They are also checked for being kept, for being ends, for being on several lines, and for where their line branches off.
         #expect(steps == 12 * count + 6, "\(steps)")
         // Many changes in one version.
         let wide = try Store(path: temporary.path + "/wide")
@@ -96,7 +96,7 @@ import Testing
         options.storage = .sqlite
         let store = try Store(path: temporary.path + "/store", options: options)
         _ = try Self.line(store, count)
-        // One in many pieces.
+        // One record in many pieces.
         try store.makeVersion(
             basedOn: nil,
             changes: [.insert(ValueID("large"), data: StorageConformance.bytes(seed: 1, count: 50 * SQLiteStorage.chunkSize))])
@@ -104,7 +104,7 @@ import Testing
         let steps = try Self.steps {
             _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), $0)
         }
-        // The pieces are gone over twice: for the checksum, and to be written.
+        // The pieces are visited twice: for the checksum, and to be written.
         #expect(steps == 7 * (count + 1) + 2 * 51 + 2, "\(steps)")
     }
 
@@ -119,7 +119,7 @@ import Testing
         #expect(try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) } == count)
         let left = try place.snapshotFileNames().filter { (Int($0.dropFirst("llvs-v1/chunk-".count)) ?? 0) >= 5_000 }
         #expect(left.count == count - 1_000, "\(left.count)")
-        // Read, added to the rehearsal and to the store; both times.
+        // Each change is read and added, once to the rehearsal and once to the store.
         let target = try memoryStore()
         let restored = try Self.steps { _ = try Snapshots(store: target, transport: place).restore($0) }
         #expect(restored >= 2 * count, "\(restored)")
@@ -147,7 +147,7 @@ import Testing
             let before = try Work.looks.counting {
                 names = try ForeignStoreDirectory(ForeignZip(archive, paced), decode: nil, paced).versionNames().count
             }
-            // Its names, and each that comes of them; the folders are found on the way, as is what stands before all names.
+            // The names, and those derived from them. The folders are found on the way, and so is the common prefix of all names.
             #expect(before > 2 * count)
         }
         #expect(names == count && steps >= 3 * count)
@@ -221,12 +221,12 @@ import Testing
                 #"{"version":{"identifier":"v\#(i)","timestamp":1,"metadata":[],"predecessors":{"idOfFirst":"none"}}}"#)
         }
         let exchange = try Exchange(store: memoryStore(), transport: FolderTransport(path: temporary.path))
-        // Listed, found to be without changes, not here, wanted, put in order (twice), and waiting.
+        // Each file is listed, found to lack its changes, found to be absent from the store, requested, sorted (twice), and found to wait.
         #expect(try Self.steps { _ = try exchange.retrieve($0) } >= 7 * count)
     }
 
-    /// Of a folder full of names that others put there, a send goes over each when it is listed (twice), when a version that came since the
-    /// last send may be there, and when one to be sent may have a twin.
+    /// In a folder full of foreign names, a send visits each name when it is listed (twice), when it checks which versions since the last
+    /// send are already there, and when it looks for names that differ only in case.
     @Test func sendingLooksAtEachNameOfOthers() throws {
         func steps(_ count: Int) throws -> Int {
             let temporary = TemporaryFolder(), store = try memoryStore()
@@ -263,12 +263,12 @@ import Testing
         store.records.knownDamage.note(try VersionID("head1"))
         let nothing = try store.coverage(by: [], complete: nil), heads = store.lock.withRead { Array(store.dag.headOrdinals) }
         let calls: [(String, (() throws -> Void) throws -> Int)] = [
-            ("what is missing elsewhere", { try store.missing(from: nothing, $0).count }),
-            ("what is damaged", { try store.damagedVersions($0).count + count }),
+            ("versions missing elsewhere", { try store.missing(from: nothing, $0).count }),
+            ("damaged versions", { try store.damagedVersions($0).count + count }),
             ("ids that are computed", { try store.contentIDs(behind: 0, $0).count + count + 1 }),
             ("heads in order", { try store.newestFirst(heads, $0).count + 1 }),
             (
-                "what is vouched for",
+                "versions vouched for",
                 { look in
                     var report = VerifyReport()
                     try store.countVouched([], &report, look)
@@ -279,7 +279,7 @@ import Testing
         for (name, call) in calls {
             var looks = 0
             #expect(try call { looks += 1 } == count + 1, "\(name)")
-            #expect(looks >= count / 8_192, "\(name): \(looks) looks")
+            #expect(looks >= count / 8_192, "\(name): \(looks) polls")
             looks = 0
             #expect(throws: CancellationError.self, "\(name)") {
                 _ = try call {
@@ -324,7 +324,7 @@ import Testing
             let token = CancelToken()
             try blocker.run("BEGIN IMMEDIATE", doing: "Blocking")
             var thread = pthread_t()
-            // It is heard wherever the call has got to by then, and waits most of that time for the lock.
+            // The cancellation takes effect wherever the call is by then. Most of the time the call waits for the lock.
             pthread_create(
                 &thread, nil,
                 { token in
@@ -339,7 +339,7 @@ import Testing
         }
         #expect(try store.statistics().versions == 3)
         guard case .added? = try store.add([received]).first else { Issue.record("it was not added"); return }
-        // Opening it waits as well, and can be cancelled by the progress callback.
+        // Opening the store waits as well, and the progress callback can cancel it.
         try store.close()
         try blocker.run("PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE", doing: "Blocking")
         let looks = Looks()
@@ -349,7 +349,7 @@ import Testing
         blocker.close()
     }
 
-    /// A statement that goes over many rows looks on the way, and what the callback does meanwhile does not come back to it.
+    /// A statement over many rows polls meanwhile. Statements of the callback do not poll again.
     @Test func longStatementsAreCancelled() throws {
         let temporary = TemporaryFolder(), path = temporary.path + "/zone.sqlite"
         try temporary.write("zone.sqlite", "")

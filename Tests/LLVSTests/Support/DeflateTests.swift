@@ -2,9 +2,9 @@ import CLLVSShims
 import LLVSTestSupport
 import Testing
 
-/// Deflate by libdeflate and by zlib: each reads what the other wrote, and both refuse the same.
+/// Deflate by libdeflate and by zlib: each reads the output of the other, and both refuse the same input.
 struct DeflateTests {
-    /// Runs with zlib alone on this thread.
+    /// Runs the closure with zlib only, on this thread.
     static func byZlib<R>(_ body: () throws -> R) rethrows -> R {
         let before = llvs_shim_deflate_by_zlib(1)
         defer { _ = llvs_shim_deflate_by_zlib(before) }
@@ -21,11 +21,11 @@ struct DeflateTests {
         }
     }
 
-    /// Nil when the input is refused.
+    /// Returns nil if the input is refused.
     static func inflate(_ deflated: [UInt8], _ size: Int) -> [UInt8]? {
         var isWhole = false
         let out = [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
-            // One byte behind the room shows who writes there.
+            // One more byte after the room shows whether anything is written there.
             buffer[size] = 0xA5
             isWhole = deflated.withUnsafeBytes { llvs_shim_inflate($0.baseAddress, $0.count, buffer.baseAddress, size) } == 1
             #expect(buffer[size] == 0xA5)
@@ -34,7 +34,7 @@ struct DeflateTests {
         return isWhole ? out : nil
     }
 
-    /// Text of few words, by a seed.
+    /// A text of few different words, determined by a seed.
     static func text(_ size: Int, _ seed: UInt64) -> [UInt8] {
         var state = seed | 1, out: [UInt8] = []
         while out.count < size {
@@ -86,7 +86,7 @@ struct DeflateTests {
         }
     }
 
-    /// Whatever zlib reads is read with libdeflate as well: devices that differ in what they have agree on what is damaged.
+    /// Whatever zlib reads, libdeflate reads as well. So devices with different libraries agree on what is damaged.
     @Test func damageIsReadAsByZlib() throws {
         var random = SystemRandomNumberGenerator(), read = 0
         for round in 0..<4_000 {

@@ -52,7 +52,8 @@ import Testing
         #expect(found == [[2]])
     }
 
-    /// It is unknown whether it was stored: made again, it must be the very same version, or there would be two of one id.
+    /// It is unknown whether the version was stored. If it is saved again, it must be the very same version, or one id would have two
+    /// contents.
     @Test(arguments: [FaultKind.loseAcknowledgement, .fail]) func aVersionWhoseAppendHadAnUnknownOutcomeIsMadeAgainAsTheSame(
         kind: FaultKind
     ) throws {
@@ -67,7 +68,7 @@ import Testing
             Issue.record("it was acknowledged")
         } catch let error as StoreError { #expect(error.code == .unknownOutcome && error.versionID == "mine") }
         if kind == .fail {
-            // Not even known here: another one under that id could be the second.
+            // The version is not in the store, but other contents under its id are refused, since it may have been stored.
             #expect(code { try store.makeVersion(basedOn: nil, changes: [.insert(a, data: [2])], id: id) } == .versionMismatch)
         }
         try store.makeVersion(basedOn: nil, changes: [.insert(a, data: [1])], id: id)
@@ -77,7 +78,7 @@ import Testing
         #expect(try store.verify().isWhole && store.value(a, at: id)?.data == [1])
     }
 
-    /// A merge, and what is received, are the same whenever they are made.
+    /// Merges and received versions are the same whenever they are added.
     @Test func aBatchWhoseAppendHadAnUnknownOutcomeIsAddedAgain() throws {
         let plan = FaultPlan(), source = try Store.inMemory(), target = try store(plan)
         let root = try source.makeVersion(basedOn: nil, changes: [insert("a", "1")]).id

@@ -21,7 +21,7 @@ import Testing
             }
         }
         #expect(ended && lock.withLock { codes } == [.cancelled])
-        // Within its own call it is refused at once, and afterwards the gate is free.
+        // Within its own call a second call is refused at once. Afterwards the gate is free.
         _ = try gate.run("Exchanging") {
             #expect(throws: StoreError.self) { try gate.run("Exchanging", OperationControl(token: CancelToken())) {} }
         }
@@ -34,7 +34,7 @@ import Testing
         let ended = Parallel.finishes {
             _ = Parallel.run(threads: 2, times: 1) { thread, _ in
                 if thread == 0 {
-                    // The other one waits from its first turn on; if it did not, these looks would let it take many more.
+                    // The other thread waits from its first turn on. If it did not, it would take many more turns during this loop.
                     _ = Parallel.becomes { lock.withLock { turns > 0 } }
                     for _ in 0..<2_000 {
                         lock.withLock {}
@@ -51,7 +51,7 @@ import Testing
         #expect(ended && lock.withLock { turns } < 100)
     }
 
-    /// From within the progress of a verification, and of one that another thread waits in.
+    /// From the progress callback of a verification, alone and while another thread waits.
     @Test(arguments: ["store", "store.sqlite"]) func aStoreIsClosedFromWithinAVerification(name: String) throws {
         var options = Store.Options()
         if name.hasSuffix("sqlite") { options.storage = .sqlite }
@@ -64,7 +64,7 @@ import Testing
         let ended = Parallel.finishes {
             _ = try? store.verify(
                 OperationControl(progress: { progress in
-                    // In the middle of it, when the storage is gone through.
+                    // In the middle, while the storage is being read.
                     guard progress.stage == .verifying, progress.completed > 0 else { return true }
                     lock.withLock { calls += 1 }
                     try store.close()

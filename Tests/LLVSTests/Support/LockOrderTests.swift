@@ -4,11 +4,11 @@ import Testing
 @testable import LLVSCore
 
 extension Store {
-    /// The history of a store that no other thread uses meanwhile.
+    /// The history of a store that no other thread uses at the moment.
     var quietHistory: History { sharedHistory.dagReference.takeUnretainedValue() }
 }
 
-/// The order of locks is checked where they are taken, in debug builds.
+/// In debug builds the order of locks is checked when they are taken.
 @Suite struct LockOrderTests {
     @Test func locksThatAreTakenInOrderAreLetGoOfInAnyOrder() {
         let commit = Lock(.commit), blocks = Lock(.blocks), history = ReadWriteLock(.history), leaf = Lock(.leaf), other = Lock(.leaf)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSCore
 
-/// All that is kept between calls stays within one budget.
+/// Everything that is cached between calls stays within one budget.
 @Suite struct MemoryAccountTests {
     @Test func theSharesAddUpToTheBudget() {
         for total in [4 << 20, 16 << 20, 64 << 20, 1 << 30] {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// Its leaves are all taken apart on the way: some 4 MiB of nodes where 1 MiB may be kept.
+    /// All leaves of the map are copied on the way, which makes some 4 MiB of nodes, although only 1 MiB may be kept.
     @Test func mapsFarFromTheNearestOneStayWithinTheirShare() throws {
         let directory = TemporaryDirectory()
         var options = Store.Options()
@@ -44,7 +44,7 @@ import Testing
         try again.close()
     }
 
-    /// A map that is larger than its share is mapped from a file that has no name, and nothing of that file is left.
+    /// A map larger than its share is mapped from a deleted file, and nothing of that file remains.
     @Test func aLargePersistedMapTakesNoMemoryOfTheProcess() throws {
         let directory = TemporaryDirectory(), count = 40_000
         var options = Store.Options()
@@ -66,13 +66,14 @@ import Testing
         try again.close()
     }
 
-    /// One that fits is read into memory, and so much less is left for the maps beside it: while single ids are asked for and afterwards.
+    /// A map that fits is read into memory, and the share of other maps becomes smaller by its size: while single ids are looked up, and
+    /// afterwards.
     @Test func aPersistedMapCountsAsMemory() throws {
         let directory = TemporaryDirectory(), count = 40_000
         var options = Store.Options()
         options.durability = .normal
         options.memoryBudget = 256 << 20
-        // Long ids, which take more memory than a flat map counts as at least.
+        // Long ids, which take more memory than the least that a flat map counts for.
         func id(_ i: Int) -> ValueID {
             ValueID(unchecked: Array((1...8).map { "\(UInt64(truncatingIfNeeded: i * 8 + $0) &* 0x9E37_79B9_7F4A_7C15)" }.joined().utf8))
         }
@@ -86,7 +87,7 @@ import Testing
         #expect(try again.values(at: head.id, limit: .max).count == count)
         let flat = try #require(again.lock.withRead { again.maps.persisted?.flat })
         #expect(flat.size == file && before - account.maps >= file)
-        // Nor does it count twice.
+        // It is not counted twice.
         #expect(again.maps.cache.memoryInUse < file)
         try again.close()
     }

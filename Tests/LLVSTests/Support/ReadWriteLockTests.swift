@@ -22,7 +22,7 @@ import Testing
                 if thread < 2 {
                     lock.withRead {
                         log.add("reads \(thread)")
-                        // A writer that did not wait would have written by then, or be about to.
+                        // By then a writer that did not wait would have written, or be about to.
                         while !lock.isWanted && !log.has("wrote") { usleep(100) }
                         for _ in 0..<100 { sched_yield() }
                         log.add("leaves")
@@ -55,7 +55,7 @@ import Testing
                         guard cache.root(of: 7).found else { throw StoreError(.internal, "It is not there.") }
                         log.add("reads")
                         while cache.slot(7) != nil { usleep(100) }
-                        // The thread that drops it waits for this reader, or would have released it by then.
+                        // The thread that releases the node waits for this reader. If it did not, the node would be gone by then.
                         while !lock.isWanted && node != nil { usleep(100) }
                         if node == nil { throw StoreError(.internal, "It was released while it was read.") }
                     }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SharedWorkTests {
     private struct Failed: Error, Equatable { let piece: Int }
 
-    /// Hands out the numbers below `count`.
+    /// Returns the numbers below `count`, one at each call.
     private func numbers(_ count: Int, bytes: Int = 1) -> () -> (Int, bytes: Int)? {
         var next = 0
         return {
@@ -23,7 +23,7 @@ import Testing
             if pthread_equal(pthread_self(), caller) == 0 {
                 others.withLock { $0 += 1 }
             } else if threads > 1, count > 2 {
-                // With so many pieces, other threads do some.
+                // With so many pieces, other threads do some of them.
                 _ = Parallel.becomes { others.withLock { $0 } > 0 }
             }
             return 2 * number
@@ -42,7 +42,7 @@ import Testing
             let failure = #expect(throws: Failed.self) {
                 try SharedWork.run(threads: threads, .none, next: self.numbers(50)) { number, _ in
                     if failing.contains(number) { throw Failed(piece: number) }
-                    // The later one of two is often done first.
+                    // The second of two pieces is often done first.
                     if number % 2 == 0 { usleep(300) }
                     return number
                 } take: {
@@ -72,7 +72,7 @@ import Testing
                     return (asked, bytes: 1)
                 }, make: make, take: { _ in })
         }
-        // Nothing continues after the call.
+        // No work continues after the call.
         #expect(running.withLock { $0 } == 0)
         #expect(throws: Failed(piece: 9)) {
             try SharedWork.run(threads: 4, .none, next: self.numbers(50), make: make) { if $0 == 9 { throw Failed(piece: 9) } }
@@ -80,7 +80,7 @@ import Testing
         #expect(running.withLock { $0 } == 0)
     }
 
-    /// Steps that other threads did count, and cancelling reaches them.
+    /// Steps of other threads count for the progress, and a cancellation reaches them.
     @Test func progressAndCancelling() throws {
         let told = Guarded<[UInt64]>([])
         let control = OperationControl(progress: { state in
@@ -112,7 +112,7 @@ import Testing
         #expect(error?.code == .cancelled && ended.withLock { $0 } >= 1)
     }
 
-    /// One large piece after the other, not many at once.
+    /// Large pieces are processed one after another, not many at once.
     @Test func fewPiecesAreInMemory() throws {
         var given = 0, taken = 0, most = 0
         let next = numbers(40, bytes: 64 << 20)

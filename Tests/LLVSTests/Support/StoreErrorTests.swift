@@ -3,7 +3,7 @@ import LLVS
 import Testing
 
 @Suite struct StoreErrorTests {
-    /// The codes of the header, `NOT_FOUND` say, by their numbers.
+    /// The codes of the header by their numbers, for example `NOT_FOUND`.
     private func codesOfHeader() throws -> [Int32: String] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
         let header = try String(contentsOf: root.appendingPathComponent("include/llvs/common.h"), encoding: .utf8)

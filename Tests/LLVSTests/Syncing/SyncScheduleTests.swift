@@ -3,9 +3,9 @@ import Testing
 
 @testable import LLVSCoordinator
 
-/// When rounds are due: hours in no time.
+/// When rounds are due, with simulated time.
 @Suite struct SyncScheduleTests {
-    /// With the middle of everything that is drawn.
+    /// Every random number is in the middle of its range.
     private func schedule(_ places: String..., conditions: Syncer.Conditions = []) -> SyncSchedule {
         var schedule = SyncSchedule(draw: { 0.5 })
         schedule.conditions = conditions
@@ -15,7 +15,7 @@ import Testing
     private func whole(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: false)) }
     private func sending(_ places: String...) -> SyncSchedule.Next { .now(SyncSchedule.Round(places: places, onlySends: true)) }
 
-    /// Any number of places that do not answer cost a round the time of two together.
+    /// Places that do not answer cost a round no more than two turns, however many they are.
     @Test func slowPlacesShareThePause() {
         let pace = SyncSchedule.Pace(), pauses = (0..<100).map(pace.pause)
         #expect(pauses[0] == pace.turn && pauses.allSatisfy { $0 > 0 } && pauses.reduce(0, +) <= 2 * pace.turn)
@@ -33,7 +33,7 @@ import Testing
         schedule.tell(.save, at: 2)
         #expect(schedule.next(4) == sending("b"))
         _ = try run(&schedule, 4)
-        // Its versions are merged when it ends, and other arrivals before that, but not each second.
+        // Its versions are merged when it ends. Other arrivals are merged before that, but not every second.
         schedule.finishMerging(at: 5)
         schedule.tell(.arrival, at: 5)
         #expect(schedule.next(7) == .at(5 + schedule.pace.turn) && schedule.next(35) == .now(.merging))
@@ -41,7 +41,7 @@ import Testing
         #expect(schedule.next(7) == .now(.merging))
         schedule.wait()
         #expect(schedule.next(7) == whole("a", "b"))
-        // If there is no other, nothing is due.
+        // Without another place, nothing is due.
         schedule.leave("a")
         schedule.leave("b")
         #expect(schedule.next(1_000) == .now(.merging))
@@ -52,7 +52,7 @@ import Testing
         #expect(schedule.next(1_000) == whole("a"))
     }
 
-    /// Does what is due, and says what it was.
+    /// Does the round that is due and returns it.
     private func run(
         _ schedule: inout SyncSchedule, _ now: Double, failing: [String: SyncSchedule.Outcome] = [:], moved: Bool = false
     ) throws -> SyncSchedule.Round {
@@ -79,7 +79,7 @@ import Testing
         none.begin(.merging)
         none.finishMerging(at: 1)
         #expect(none.next(1) == .whenTold)
-        // Not more often than once a second.
+        // At most once a second.
         none.tell(.arrival, at: 1.2)
         #expect(none.next(1.2) == .at(2) && none.next(2) == merging)
         none.conditions = .paused
@@ -119,7 +119,7 @@ import Testing
         #expect(pauses.last == 900 && pauses == pauses.sorted())
     }
 
-    /// Versions that were left to their maker are sent when their time is over, also in the background.
+    /// Versions that were left to their maker are sent when the time is over, also in the background.
     @Test func whatWasLeftToOthersGoesOutLater() throws {
         var schedule = schedule("a", conditions: .background)
         _ = try run(&schedule, 0)
@@ -139,7 +139,7 @@ import Testing
         schedule.tell(.save, at: 10.5)
         #expect(schedule.next(11) == sending("a"))
         _ = try run(&schedule, 11)
-        // Not retrieved from for longer than half a minute: then a whole round.
+        // If the last retrieve was more than half a minute ago, a whole round is due.
         var late = self.schedule("a", conditions: .background)
         _ = try run(&late, 0)
         late.tell(.save, at: 100)
@@ -164,7 +164,7 @@ import Testing
         _ = try run(&schedule, 0, failing: ["a": failed])
         var now = 0.0, pauses: [Double] = []
         for _ in 0..<14 {
-            // Another place is not visited more often for it.
+            // Another place is not visited more often because of it.
             while case .at(let next) = schedule.next(now) { now = next }
             let before = now
             let round = try run(&schedule, now, failing: ["a": failed])
@@ -204,8 +204,8 @@ import Testing
         }
     }
 
-    /// Whatever ends a place's rounds may pass by itself, unless only a person can answer it: a right that was taken for a moment, keys
-    /// that a program still brings, a place that was empty because a drive was away.
+    /// Every other failure may pass by itself, unless only a person can resolve it: a right that was withdrawn for a moment, keys that a
+    /// program provides later, a place that was empty because a drive was missing.
     @Test func allElseIsTriedByTheClock() throws {
         for reason in [Syncer.Reason.signIn, .updateApp, .passphrase, .remoteReset, .failed, .unreachable] {
             var schedule = schedule("a")
@@ -231,7 +231,7 @@ import Testing
         #expect(schedule.next(3_600) == whole("a"))
     }
 
-    /// Another process exchanges with the place: that is no failure, and the clock asks again for what was to be sent alone.
+    /// Another process exchanges with the place. That is no failure, and only what was to be sent is retried by the clock.
     @Test func whatAnotherProcessDoesIsWaitedFor() throws {
         let busy = ["a": SyncSchedule.Outcome(name: "a", reason: .alreadyRunning)]
         var schedule = schedule("a"), background = self.schedule("a", conditions: .background)
@@ -244,12 +244,12 @@ import Testing
         #expect(try run(&schedule, 7, failing: busy).places == ["a"])
         #expect(schedule.next(7) == .at(17))
         _ = try run(&schedule, 17, failing: busy)
-        #expect(schedule.next(17) == .at(27), "what was to be sent is not forgotten")
+        #expect(schedule.next(17) == .at(27), "the pending send is not forgotten")
         _ = try run(&schedule, 27)
         #expect(schedule.next(27) == .at(57) && schedule.places[0].reason == .none)
     }
 
-    /// A place without room gets nothing for an hour, and is received from by polls as ever.
+    /// A place without room is sent nothing for an hour; polls still receive from it.
     @Test(arguments: [false, true]) func withoutRoomOnlySendsWaitAnHour(saves: Bool) throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)])
@@ -272,7 +272,7 @@ import Testing
         #expect(schedule.places[0].reason == .none && schedule.places[0].sendAt == -.infinity)
     }
 
-    /// A user, and who comes to the front, sends at once; a place that cannot be reached meanwhile is received from before it is sent to.
+    /// A request of the user, or coming to the front, sends at once. If the place cannot be reached meanwhile, receiving is retried first.
     @Test func withoutRoomWhoAsksSends() throws {
         var schedule = schedule("a", "b")
         let full = ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)]
@@ -283,7 +283,7 @@ import Testing
         schedule.tell(.front, at: 10)
         #expect(schedule.next(10) == whole("a", "b"))
         _ = try run(&schedule, 10, failing: full)
-        // Saves go to the other one alone.
+        // Saves are sent only to the other place.
         schedule.tell(.save, at: 11)
         #expect(try run(&schedule, 13) == SyncSchedule.Round(places: ["b"], onlySends: true))
         guard case .at(let poll) = schedule.next(14), case .now(let round) = schedule.next(poll) else { Issue.record("nothing"); return }
@@ -392,7 +392,7 @@ import Testing
         #expect(schedule.next(1) == .at(3) && schedule.next(3) == whole("a"))
     }
 
-    /// The saves that led to it are sent by the next one, also where nothing polls.
+    /// The saves that triggered the round are sent by the next one, even without polls.
     @Test func anInterruptedRoundLosesNoSaves() throws {
         var schedule = schedule("a", conditions: .background)
         _ = try run(&schedule, 0)
@@ -402,7 +402,7 @@ import Testing
         #expect(schedule.next(13) == .at(15))
     }
 
-    /// A caller that gives up before its round began withdraws it; other callers get theirs.
+    /// A caller that gives up before its round begins withdraws the request. Requests of other callers remain.
     @Test func aRequestIsWithdrawn() throws {
         var schedule = schedule("a", conditions: .offline)
         schedule.wait()
@@ -425,7 +425,7 @@ import Testing
         #expect(schedule.places.map(\.name) == ["b", "c"] && schedule.places.map(\.failures) == [1, 0])
     }
 
-    /// Whatever happens, what is due at a moment stays due until it is done, and nothing is due earlier than was said.
+    /// In any sequence of events, a round that is due remains due until it is done, and none is due earlier than announced.
     @Test func whateverHappens() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<200 {

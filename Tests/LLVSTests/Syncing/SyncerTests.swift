@@ -6,9 +6,9 @@ import Testing
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// The thread of a syncer, and who waits for it.
+/// The thread of a syncer, and the calls that wait for it.
 @Suite struct SyncerTests {
-    /// A place that has nothing, or whose `list` throws.
+    /// An empty place, or one whose `list` throws.
     static func place(_ list: @escaping @Sendable () throws -> Void = {}) -> CallbackTransport.Callbacks {
         CallbackTransport.Callbacks(
             description: "the test's place",
@@ -19,9 +19,9 @@ import Testing
             send: { _, _ in })
     }
 
-    /// Requests wait there until it is opened.
+    /// Requests wait here until the door is opened.
     private final class Door: @unchecked Sendable {
-        // Sendable: `lock` guards what changes.
+        // Sendable: `lock` guards the variables.
         private let lock = Lock(.leaf), changed = Condition()
         private var isOpen = false, waiting = 0
         var isAwaited: Bool { lock.withLock { waiting > 0 } }
@@ -45,7 +45,7 @@ import Testing
         return options
     }
 
-    /// A place that does not answer holds up neither another place nor the merge, and what it has comes when it answers.
+    /// A place that does not answer delays neither another place nor the merge. Its versions are received when it answers.
     @Test(.timeLimit(.minutes(15)), arguments: [true, false]) func aSlowPlaceHoldsUpNoOther(isFirst: Bool) throws {
         let places = (slow: MemoryPlace(), good: MemoryPlace()), door = Door()
         let others = (slow: try PackedDevice(places.slow), good: try PackedDevice(places.good))
@@ -68,7 +68,7 @@ import Testing
             let names = coordinator.exchanges.map(\.name), places = syncer.status.places
             return names.firstIndex(of: name).flatMap { places.count == names.count ? places[$0] : nil }
         }
-        // It is exchanged with, merged and sent while the other one still says nothing.
+        // The other place is exchanged with, merged and sent to while this one still does not answer.
         let goodValue = try ValueID("good")
         #expect(try Parallel.becomes { try coordinator.value(goodValue) != nil })
         #expect(door.isAwaited && place("slow")?.lastRetrieve == nil && syncer.status.state == .running)
@@ -97,7 +97,7 @@ import Testing
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
         let files = (slow: MemoryFiles(places.slow, named: "the slow place"), good: MemoryFiles(places.good))
         files.slow.before = { door.pass() }
-        // The round has gone on, and is at its end with the other place.
+        // By then the round has continued with the other place.
         files.good.before = { door.open() }
         try coordinator.attach(Exchange(store: store, transport: PackedTransport(files.slow)), name: "slow")
         try coordinator.attach(Exchange(store: store, transport: PackedTransport(files.good)), name: "good")
@@ -110,7 +110,7 @@ import Testing
         #expect(syncer.status.places.allSatisfy { $0.lastSend != nil && $0.reason == .none })
     }
 
-    /// Another exchange that takes the name of one that is still under way waits for that, without round after round, and is visited then.
+    /// A new exchange has the name of one that still runs. It waits for that one, without repeated rounds, and is visited afterwards.
     @Test(.timeLimit(.minutes(15))) func anotherExchangeTakesTheName() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), door = Door(), visits = Guarded(0)
         let former = SyncerTests.place { door.pass() }, next = SyncerTests.place { visits.withLock { $0 += 1 } }
@@ -121,7 +121,7 @@ import Testing
         #expect(Parallel.becomes { door.isAwaited && syncer.status.rounds == 1 })
         let old = coordinator.detach("one")
         try coordinator.attach(Exchange(store: store, transport: CallbackTransport(next)), name: "one")
-        // A place that answers shows that rounds are made meanwhile.
+        // A place that answers shows that rounds take place meanwhile.
         let others = Guarded(0)
         try coordinator.attach(
             Exchange(store: store, transport: CallbackTransport(SyncerTests.place { others.withLock { $0 += 1 } })), name: "two")
@@ -139,7 +139,7 @@ import Testing
         old?.close()
     }
 
-    /// Stopping ends an exchange that a round went on without, and so does the deadline of a call.
+    /// Stopping the syncer ends an exchange without which a round continued, and so does the deadline of a call.
     @Test(.timeLimit(.minutes(15)), arguments: [true, false]) func whatARoundWentOnWithoutIsCancelled(isStopped: Bool) throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), hasBegun = Guarded(false)
         var callbacks = SyncerTests.place()
@@ -159,7 +159,7 @@ import Testing
         #expect(syncer.status.state == .off)
     }
 
-    /// Another exchange of the store with the place is told as that, and is no failure.
+    /// Another exchange of the store with the place is reported as such, and is no failure.
     @Test(.timeLimit(.minutes(15))) func anotherThatExchangesIsTold() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
         var held: PackedNotes? = try PackedNotes(store, remote: files.description)
@@ -178,7 +178,7 @@ import Testing
         #expect(syncer.status.places.first?.reason == Syncer.Reason.none)
     }
 
-    /// If the store of this device is deleted, the error says so, and the place is not taken for one that cannot be reached.
+    /// If the device's own store is deleted, the error says so, and the place does not count as unreachable.
     @Test(.timeLimit(.minutes(15))) func aStoreThatIsGoneIsNoFaultOfThePlace() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/store"
         let store = try Store(path: path), coordinator = try StoreCoordinator(store: store)
@@ -197,7 +197,7 @@ import Testing
         #expect(syncer.status.reason == .none && syncer.status.places.first?.error == nil)
     }
 
-    /// The status tells how many bytes go while they do, and nothing of that afterwards.
+    /// The status reports the bytes of a transfer while it runs, and none afterwards.
     @Test(.timeLimit(.minutes(15))) func bytesAreToldWhileARoundRuns() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
         try coordinator.save([.insert(try ValueID("k"), data: [UInt8](repeating: 1, count: 1_000))])

@@ -48,12 +48,12 @@ class Hunk:
 
     @property
     def inserts(self) -> bool:
-        """Whether it only inserts."""
+        """Whether the hunk only inserts."""
         return self.start == self.end
 
     @property
     def removes(self) -> bool:
-        """Whether it only removes."""
+        """Whether the hunk only removes."""
         return self.first == self.last
 
 
@@ -137,7 +137,7 @@ def _shortest(a: Tokens, b: Tokens, a0: int, b0: int, budget: Budget) -> list[Pa
 
 
 def _walk(a: Tokens, b: Tokens, reach: list[dict[int, int]]) -> list[Pair]:
-    """Takes from the shortest scripts the one that keeps a token as soon as it can, else removes, else inserts."""
+    """Selects one of the shortest scripts: at each step it keeps a token if possible, otherwise removes, otherwise inserts."""
     n, m, left = len(a), len(b), len(reach) - 1
 
     def within(i: int, k: int, d: int) -> bool:

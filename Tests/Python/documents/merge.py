@@ -147,7 +147,7 @@ class _Merge:
         if missing and rule.absent is None:
             return None
         if rule.absent is not None and not missing:
-            # If one side left everything as it was, nothing has to replace missing members.
+            # If one side left everything unchanged, missing members need no replacement.
             if same(x, o):
                 return y
             if same(y, o) and not self.saves_objects(x, y, rule):
@@ -168,7 +168,7 @@ class _Merge:
         if same(x, y) and not self.rules.has_counter(steps(path)):
             return x
         if self.swapped and rule.kind == "counter" and y is None and isinstance(o, j.Number) and isinstance(x, j.Number):
-            # An undo of a counter that was new leaves what others have added to it since.
+            # The undo of a new counter leaves later additions of others.
             total = x.value.plus(rule.start).plus(o.value, -1)
             if total.fits:
                 return self.counted(total, o, x, None, rule, path, where)
@@ -526,7 +526,7 @@ def would_add_up(x: Value, y: Value, rule: Rule) -> bool:
 
 
 def as_made(o: j.Array, y: j.Array) -> dict[bytes, bytes]:
-    """Maps elements of a set to what an app made of them, if as many are only in `o` as only in `y`. (It knows a part of each.)"""
+    """Maps elements of a set to those that an app made from them, if as many are only in `o` as only in `y`. (It knows a part of each.)"""
     of_o, of_y = ({j.identity(item): item for item in distinct(array)} for array in (o, y))
     made, sources = [name for name in of_o if name not in of_y], [name for name in of_y if name not in of_o]
     if len(made) != len(sources) or any(j.rank(of_o[a]) != j.rank(of_y[b]) for a, b in zip(made, sources)):
@@ -583,7 +583,8 @@ def element_step(key: Key, place: dict[Key, int], rule: Rule) -> j.Node:
 def find_contested(
     path: Path, sides: list[Optional[Value]], rules: RuleSet, values: set[bytes]
 ) -> Optional[tuple[tuple[Union[str, j.Node], ...], list[Optional[Value]]]]:
-    """Returns what is at a contested path in the base, the newer and the older side and in the result; and the path as records show it."""
+    """Returns the contents at a contested path in the base, the newer and the older side and the result; and the path as records show
+    it."""
     shown: list[Union[str, j.Node]] = []
     for depth, step in enumerate(path):
         rule = rules.rule(steps(path[:depth]))

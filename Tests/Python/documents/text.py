@@ -32,7 +32,7 @@ from .alignment import Budget, Hunk, Pair, align, hunks
 from .tokens import convert, has_last_end, has_word, lines, merged_last_end, merged_style, style, whole_lines, words
 from .words import borders, is_inside, merge_line
 
-#: The most units that pairing one hunk may take.
+#: The maximum number of units for pairing one hunk.
 MAX_UNITS = 1 << 22
 
 Lines = list[str]
@@ -161,7 +161,7 @@ class _Cluster:
     hunks: list[_SideHunk]
     result: Lines = field(default_factory=list)
     conflict: Optional[Conflict] = None
-    #: How many lines of the result come before those that the conflict is about.
+    #: The number of lines of the result before those of the conflict.
     before: int = 0
 
     @property
@@ -310,7 +310,7 @@ class _Lines:
 
 @dataclass
 class _Section:
-    """What is between two lines that are paired on both sides. Pairs are of one side alone; ranges are those of the section."""
+    """The lines between two that are paired on both sides. Pairs are of one side only; ranges are those of the section."""
 
     merge_of: _Lines
     o: Lines
@@ -345,7 +345,7 @@ class _Section:
         return [_SideHunk(is_newer, hunk, tuple(side[hunk.first : hunk.last])) for hunk in hunks(kept, self.of_o, of_side)]
 
     def is_written_elsewhere(self, cluster: _Cluster, found: list[_Cluster]) -> bool:
-        """Whether it is an insertion with a word that the other side wrote too, in the place of the touching lines."""
+        """Whether the cluster is an insertion with a word that the other side wrote too, in the place of the touching lines."""
         inserted = cluster.hunks[0]
         new = list(inserted.lines)
         if len(cluster.hunks) > 1 or not inserted.hunk.inserts or not any(map(has_word, new)):
@@ -382,7 +382,7 @@ class _Section:
             self.record(cluster, "overlap", [], x, y)
 
     def delete_or_edit(self, cluster: _Cluster, o: Lines, x: Lines, y: Lines) -> None:
-        """4.6: takes the new lines of the side that edited, and the lines without a word after each of its hunks."""
+        """4.6: keeps the new lines of the side that edited, and the lines without a word after each of its hunks."""
         if cluster.only_removes(True) and cluster.only_removes(False):
             return
         if self.merge_of.undone and cluster.only_removes(True):

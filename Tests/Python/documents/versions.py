@@ -69,7 +69,7 @@ class Graph:
         for version in bases[1:]:
             other = self.states[version].get(value_id)
             if held is not None and other is not None and held.stored is not None and held.stored == other.stored:
-                # Both are the same event, so nothing is new.
+                # Both are the same event, so neither is newer.
                 ancestors |= self.above[version]
                 continue
             inner, inner_contested = self.base(value_id, ancestors, self.above[version], rules)

@@ -29,15 +29,15 @@ class Newer(Exception):
 
 
 class TooLarge(Exception):
-    """It is above a limit."""
+    """A size or count above a limit."""
 
 
 class OtherStore(Exception):
-    """Its store id is that of no root."""
+    """The store id matches no root."""
 
 
 class Cursor(engine.Cursor):
-    """As the engine's, but requires the shortest form of varints."""
+    """The engine's cursor, but it requires the shortest form of varints."""
 
     def varint(self) -> int:
         """Reads one integer."""

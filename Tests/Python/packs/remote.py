@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Optional
 
-#: By how many steps a listing may lag.
+#: The maximum number of steps by which a listing may lag.
 STALE = 60
 
 

@@ -52,7 +52,7 @@ def test_words() -> None:
     assert words("", "") == [] and words("a", "") == [("-", "a")]
 
 
-#: Without -0.0, which Python takes for 0.0; in JSON they are written otherwise.
+#: Without -0.0: Python considers it equal to 0.0, but JSON writes it differently.
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=16).map(lambda number: number + 0.0)
 Json = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "1", "true", "~"]) | FLOATS,

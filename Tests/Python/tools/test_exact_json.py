@@ -33,7 +33,7 @@ def test_what_is_no_json(text: str) -> None:
 
 @pytest.mark.parametrize("text", ['"dark"', "1.00", "1e400", "-0", "true", "false", "null", ' "a"\n', "[1]"])
 def test_a_scalar_is_a_document(text: str) -> None:
-    """As JSON; for people it stands as it is written."""
+    """As JSON. The output for people has the stored spelling."""
     made = values.shape(text.encode())
     assert (made["kind"], written(made["json"])) == ("json", text.strip())
     assert list(values.rows(text.encode()))[0].lstrip() in (text.strip(), "[")

@@ -37,7 +37,7 @@ def test_exchange_pull_and_push(two: Run) -> None:
     found = two("-s", "a.llvs", "sync", "./shared", "--json").json
     assert list(found) == ["retrieved", "sent", "problems", "merged", "from_version", "to_version"]
     assert found["merged"] and two("-s", "a.llvs", "get", "x").out == "2"
-    # Beside a program that has the store open.
+    # While a program has the store open.
     with llvs.Coordinator("a.llvs"):
         assert two("-s", "a.llvs", "exchange", "./shared").out == "./shared: 0 versions received, 0 sent\n"
         assert "--coordinator NAME" in two("-s", "a.llvs", "sync", "./shared", code=3).err
@@ -57,7 +57,7 @@ def test_a_place_of_another_store_is_joined_by_an_option(two: Run, place: str) -
     shutil.rmtree("shared")
     assert "llvs exchange --join PLACE" in two("-s", "a.llvs", "exchange", place, code=3).err
     assert two("-s", "a.llvs", "exchange", "--join", place).out == f"{place}: 0 versions received, 2 sent\n"
-    # Joining is said of one place, and not of all remotes.
+    # A join needs one place, and does not apply to all remotes.
     assert "needs the place" in two("-s", "a.llvs", "exchange", "--join", code=2).err
 
 
@@ -98,7 +98,7 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         elsewhere.setenv("XDG_STATE_HOME", str(Path("file").absolute()))
         assert "XDG_STATE_HOME" in two("-s", "a.llvs", "remote", "add", "s", "shared", code=3).err
     assert "s" not in json.loads(kept.read_text())["remotes"]
-    # A proxy's password would be kept as well, and what cannot be a place is told before it is.
+    # A proxy's password would be stored as well. An invalid place is reported before it is stored.
     for proxy in ("http://me:secret@proxy:80", "me:secret@proxy:80"):
         said = two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--proxy", proxy, code=2).err
         assert "holds no user and no password" in said and "secret" not in said
@@ -108,7 +108,7 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no file of certificates" in two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--ca-file", "ca.pem", code=2).err
     Path("ca.pem").write_text("")
     two("-s", "a.llvs", "remote", "add", "s", "https+webdav://c/", "--ca-file", "ca.pem")
-    # From everywhere.
+    # The path is valid from every folder.
     assert json.loads(kept.read_text())["remotes"]["s"]["ca_file"] == str(Path("ca.pem").absolute())
     two("-s", "a.llvs", "remote", "remove", "s")
     assert "cannot name a remote" in two("-s", "a.llvs", "remote", "add", "../x", "y", code=2).err
@@ -122,7 +122,7 @@ def test_remotes(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_remotes_that_came_with_a_store(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They get nothing before the user trusts them: neither the store nor a password."""
+    """Such remotes receive neither versions nor a password before the user trusts them."""
     asked: list[object] = []
     monkeypatch.setattr(remotes._Asking, "__call__", lambda *given: asked.append(given))
     two("-s", "a.llvs", "remote", "add", "all", "shared")
@@ -161,7 +161,7 @@ def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_secrets_of_a_removed_remote(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They go with the last remote of their address, and never with one that came with a store."""
+    """The secrets are removed with the last remote of their address, and never with a remote that came with a store."""
     url = "https+webdav://cloud.example.org/notes/"
     kept: dict[str, str] = {}
     monkeypatch.setattr(key_store, "get", lambda url, user: kept.get(f"{user}@{url}"))
@@ -180,7 +180,7 @@ def test_secrets_of_a_removed_remote(two: Run, monkeypatch: pytest.MonkeyPatch) 
         two("-s", store, "remote", "add", "cloud", url, "--user", "ann", "--encrypted")
     assert url in two("-s", "a.llvs", "remote", "remove", "cloud").err and len(kept) == 2
     assert two("-s", "b.llvs", "remote", "remove", "cloud").err == "" and not kept
-    # And two remotes of one store. What was removed is as if it had never been added.
+    # Two remotes of one store. A removed remote leaves no trace.
     fill()
     two("-s", "a.llvs", "remote", "add", "one", url, "--user", "ann")
     two("-s", "a.llvs", "remote", "add", "two", url, "--user", "ann", "--encrypted")
@@ -218,7 +218,7 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert two("-s", "a.llvs", "push").out == "all: 0 versions received, 1 sent\n"
     files = [path for path in Path("shared").rglob("*") if path.is_file()]
     assert files and all(path.read_bytes().startswith(b"age-encryption.org/v1\n") for path in files)
-    # Neither without keys nor with others.
+    # Neither without keys nor with other keys.
     before = {path: path.read_bytes() for path in files}
     two("-s", "b.llvs", "set", "y=2")
     assert "is encrypted" in two("-s", "b.llvs", "push", "./shared", code=3).err

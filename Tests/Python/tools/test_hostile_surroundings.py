@@ -58,7 +58,7 @@ def test_values_on_a_terminal_are_not_raw(store: Path) -> None:
     for id in (EVIL, "json", "uml"):
         shown = in_terminal(store, "get", id, env={"NO_COLOR": "1"})
         assert not re.search("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e\u2028]", shown), shown
-    # Into a pipe it is what it is.
+    # A pipe receives the unchanged bytes.
     assert program("-s", str(store), "get", EVIL, stdout=subprocess.PIPE).stdout == b"text \x1b[31m red"
 
 
@@ -96,7 +96,7 @@ def test_a_terminal_of_forty_columns(store: Path, arguments: str) -> None:
     shown = in_terminal(store, *arguments.split(), columns=40, env={"NO_COLOR": "1"})
     assert "\x1b" not in shown and shown.splitlines()
     if arguments == "status":
-        # A path and an id are told whole, however long.
+        # A path and an id are printed completely, however long they are.
         assert "notes.llvs" in shown
     else:
         assert [row for row in shown.splitlines() if len(row) > 40 and "evil" not in row] == []
@@ -186,7 +186,7 @@ def test_interrupted(store: Path, tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "-m", "llvs.tools", "-s", str(store), "set", "waits", f"@{fifo}"], stderr=subprocess.PIPE
     )
-    # Opens once the command has; the command then reads what never comes.
+    # Opens once the command has opened the other end. The command then waits for input that never arrives.
     with fifo.open("wb"):
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=300)
@@ -241,7 +241,7 @@ def test_damage_is_told_to_whoever_looks(store: Path) -> None:
 def test_a_store_without_versions(llvs_run: Run) -> None:
     llvs_run("init", "new.llvs")
     assert "no version yet" in llvs_run("log").err and "none yet" in llvs_run("status").out
-    # Commands that need "@" say what to do; commands that list have nothing to list.
+    # Commands that need "@" name a remedy; commands that list have nothing to list.
     for command, code in {
         "ls": 0, "log --json": 0, "ls --json": 0, "branch": 0, "conflicts": 0, "verify": 0, "compact": 0, "get x": 1, "history x": 1,
         "undo": 1, "redo": 1, "show": 2, "diff": 2, "explain": 2, "blame x": 2, "export": 2, "revert @": 2, "merge abcd": 2,
@@ -269,7 +269,7 @@ WRITING = ("set x=1", "rm json", "undo", "revert @", "remote add there /tmp/ther
 
 
 def without_capabilities() -> None:
-    """For root nothing is forbidden: so it gives up, for what is run next, what makes it so (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
+    """Drops root's capabilities to ignore permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH), for the programs that are run next."""
     import ctypes
 
     if os.geteuid() == 0:

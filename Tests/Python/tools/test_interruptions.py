@@ -73,7 +73,7 @@ def interrupted(arguments: list[str], seconds: float, cwd: Path) -> tuple[int, b
     return running.returncode, said
 
 
-#: One that prints much, one that writes a file, one that reads all, one that saves, and one that does most.
+#: A command that prints much, one that writes a file, one that reads everything, one that saves, and one that does most of this.
 USUAL = ["log --graph", "export -o x.tar --force", "verify", "set a=1", "sync ./there"]
 
 
@@ -88,7 +88,7 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
     for step in sample([0, 8 if len(arguments) % 2 else 3], range(12)):
         code, said = interrupted(["-s", str(store), *arguments.split()], took * step / 11, tmp_path)
         codes.add(code)
-        # While nothing is imported and after all is done, the system ends it, as it ends other programs; a shell says 130 of that as well.
+        # Before the imports and after the work the system ends the process, like other programs. A shell reports 130 for that, too.
         assert code in (0, 130, -signal.SIGINT), (step, code, said)
         # A line end precedes the sentence, because a terminal shows ^C before it. An export may have reported its end before.
         lines = [line for line in said.splitlines() if line]
@@ -101,7 +101,7 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
 
 
 def test_what_came_before_is_told(llvs_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while versions are added, batch by batch: how many came is said, and is so."""
+    """Ctrl-C while versions are added in batches. The reported number of added versions is correct."""
     with llvs.Store("large.llvs", durability="normal") as store:
         version = store.make_version(insert={"a": b""})
         for number in range(100):
@@ -159,7 +159,7 @@ def test_another_exception_in_its_place(llvs_run: Run, monkeypatch: pytest.Monke
 
 
 def test_what_was_interrupted_goes_on(store: Path, tmp_path: Path) -> None:
-    """Ctrl-C while versions come in: those that came whole are kept, and a second run brings the rest."""
+    """Ctrl-C while versions are received. Complete versions are kept, and a second run receives the others."""
     assert program("-s", str(store), "push", str(tmp_path / "there"), stdout=subprocess.DEVNULL).returncode == 0
     assert program("init", str(tmp_path / "mine.llvs"), stdout=subprocess.DEVNULL).returncode == 0
     command = ["-s", str(tmp_path / "mine.llvs"), "pull", str(tmp_path / "there")]

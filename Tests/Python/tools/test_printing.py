@@ -61,7 +61,7 @@ def test_styled_text_is_printed_as_it_is_and_all_else_is_escaped(
     red = "\x1b[31m\x1b[9m"
     styled = output.style("a\x1b[5m", "removed")
     assert styled == f"{red}a\\x1b[5m\x1b[0m" and output.row("b\n", styled) == f"b\\n{styled}"
-    # A mistake: what was styled is put into a plain text. It is seen, and does nothing.
+    # A mistake: styled text inside plain text. It is visible, and has no effect.
     output.show([styled, f"{styled}!", "c\td", *output.text_rows("e\tf\ng")])
     output.say(f"{EVIL}\nnext")
     shown, said = capsys.readouterr()
@@ -169,7 +169,7 @@ def test_nothing_that_others_wrote_reaches_a_terminal_raw(store: Path, llvs_run:
     for arguments in runs:
         done = llvs_run("-s", str(store), *arguments, code=None)
         assert harmful(done.out) == [] and harmful(done.err) == [], arguments
-        # Nor does a name make another line of what is said.
+        # A name does not add a line to the output either.
         assert not re.search("^llvs: all is whole", done.out + done.err, re.MULTILINE), arguments
         count += bool(done.out)
     assert count > 35, "most of them show something"

@@ -25,7 +25,7 @@ from .conftest import SURROUNDINGS, program
 
 
 class Terminal:
-    """A run of the command whose standard input and error are a terminal of its own; its output is a pipe unless it is said to be one."""
+    """Runs the command with a terminal as its standard input and error. Its output is a pipe unless `is_output` is set."""
 
     def __init__(self, *arguments: str, is_output: bool = False, **surroundings: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -73,12 +73,12 @@ def test_progress_is_shown_on_a_terminal_and_goes(tmp_path: Path) -> None:
     assert code == 0 and b"all is whole" in out and b"\x1b" not in out
     assert b"verifying" in terminal.shown and terminal.shown.endswith(b"\x1b[2K"), "and taken away at the end"
     assert b"all is whole" not in terminal.shown
-    # One stage counts versions and then bytes: the bytes are not taken for versions, nor what was counted before for their rate.
+    # One stage counts versions and then bytes. The bytes are not mistaken for versions, and the earlier count does not affect their rate.
     last = terminal.shown.rsplit(b"verifying", 1)[1]
     assert b" 0/" not in last and b"-:--:--" not in last
-    # A number that nothing counts to is not made up: rich takes 100 where none is given.
+    # No total is invented: rich assumes 100 if none is given.
     assert not re.search(rb"/100\b", terminal.shown), terminal.shown
-    # Nobody sees it elsewhere.
+    # Without a terminal there is no display of progress.
     done = program("-s", str(store), "verify", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0 and done.stderr == b""
 
@@ -104,7 +104,7 @@ def test_pictures_where_the_terminal_can(tmp_path: Path, surroundings: dict[str,
     shown = terminal.shown
     assert code == 0 and shown.startswith(begin) and b"image, " in shown and b"\x1b[31m" not in shown
     if begin.startswith(b"\x1b"):
-        # All of it, and nothing else of it.
+        # The whole file, and nothing else.
         if begin[1:2] == b"_":
             sent = b"".join(part.partition(b";")[2] for part in shown.split(b"\x1b\\") if part.startswith(b"\x1b_G"))
         else:
@@ -176,10 +176,10 @@ def test_a_password_that_is_refused_is_asked_for_once(tmp_path: Path, server: tu
     code, _ = terminal.end()
     assert code == 4 and set(given) == {"ada:wrong"} and terminal.shown.count(b"Password at ") == 1
     assert b"wrong" not in terminal.shown.replace(b"wrongly", b"")
-    # Without a user at a terminal nothing is asked.
+    # Without a user at a terminal the command does not ask.
     done = program("-s", str(tmp_path / "a.llvs"), "pull", place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 4 and b"Password at" not in done.stderr
-    # It is the other side that refuses, not the store; so it is with each command that asks it.
+    # The other side refuses, not the store. The same holds for each command with a request to it.
     for command in (["push", place], ["sync", place], ["exchange", place]):
         done = program("-s", str(tmp_path / "a.llvs"), *command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         said = done.stderr

@@ -13,7 +13,7 @@ from llvs.tools import moments
 from llvs.tools.versions import SHOWN, VersionNameError, VersionNames, current_version
 
 NOW = datetime(2026, 11, 22, 15, 0)
-#: When the four versions of the line were made.
+#: The times of the four versions of the line.
 TIMES = [datetime(2026, 11, 19, 12), datetime(2026, 11, 20, 9), datetime(2026, 11, 20, 20), datetime(2026, 11, 21, 17, 30)]
 
 
@@ -50,7 +50,7 @@ NAMES = {
     "side-one~1": "v2",
     "dra~ft": "other",  # the newest of two heads
     "dra~ft~1": "v2",
-    "@{2026-11-20}": "v2",  # as the day ended
+    "@{2026-11-20}": "v2",  # at the end of the day
     "@{2026-11-20 10:00}": "v1",
     "@{2026-11-20T20:00}": "v2",
     "@{yesterday}": "merge",
@@ -120,7 +120,7 @@ def test_the_current_version(tmp_path: Path) -> None:
         with pytest.raises(VersionNameError, match="no version yet"):
             VersionNames(store).find("@")
         root = store.make_version(insert={"a": b"1"})
-        # Nobody was ever anywhere: the most recent head, one without a branch before one on a branch.
+        # No current version is recorded: the most recent head, and one without a branch before one on a branch.
         branched = store.make_version(root, update={"a": b"2"}, branch="draft")
         assert current_version(path, store) in (root, branched)
     with llvs.Coordinator(path) as coordinator:
@@ -173,7 +173,7 @@ def test_what_is_no_time(text: str) -> None:
 
 
 def test_names_that_a_branch_takes(memory: llvs.Store) -> None:
-    """Branches come from others, too: none is taken for a version that a name meant before."""
+    """Branches are also received from others. A branch never replaces the version that a name meant before."""
     root = memory.make_version(insert={"a": b"1"})
     ours = memory.make_version(root, update={"a": b"2"})
     names = ["@~1", f"{ours.id}~", f"{ours.id}^", "@{yesterday}", "draft~2"]
@@ -187,6 +187,6 @@ def test_names_that_a_branch_takes(memory: llvs.Store) -> None:
         with pytest.raises(VersionNameError, match="names . versions") as raised:
             finder.find(name)
         assert ours in raised.value.candidates
-    # A branch that looks like steps is found where nothing stands before them, and any by saying that it is one.
+    # A branch whose name looks like steps is found if no version precedes the steps, and any branch with the prefix.
     assert finder.find("draft~2").branch == "draft~2"
     assert finder.find(f"branch:{ours.id[:SHOWN]}").branch == ours.id[:SHOWN]

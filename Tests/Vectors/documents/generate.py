@@ -165,7 +165,8 @@ OF_SEVERAL_FORMS: list[Case] = [
      {"l": [*range(65, -1, -1), *range(131, 65, -1)]}),
 ]  # fmt: skip
 
-#: Saves of a program that knows a part of a value: rules, what it made of the value that it read, what it saves, and that value.
+#: Saves of a program that knows a part of a value: the rules, the value that it read as it would write it, the value that it saves, and the
+#: stored value.
 SAVES: list[Case] = [
     ("P26 members that the program does not know stay", "auto", {"name": "A"}, {"name": "B"}, '{"name":"A","later":{"z":1.50,"a":[1e2]}}'),
     ("P26 what the program removes is gone with all that is in it", "auto", {"a": {"x": 1}, "b": 1}, {"b": 1},

@@ -107,7 +107,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_coordinator_merge(raw(), options.raw(), &moving.raw, error); });
         return moving.raw.moved != 0;
     }
-    /// Syncs: exchanges, merges what arrived, and exchanges again if the merge changed something. Returns whether the current version
+    /// Syncs: exchanges, merges heads, and exchanges again if the merge changed something. Returns whether the current version
     /// moved. `problems` receives the items that could not be exchanged, before or after the merge, also if it throws.
     bool sync(const MergeOptions &more = {}, std::vector<Problem> *problems = nullptr) {
         detail::BorrowedMergeOptions options(more);

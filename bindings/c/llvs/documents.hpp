@@ -14,7 +14,7 @@
 
 namespace llvs {
 
-/// A decision of a merge where both sides had changed the same; see llvs_conflict. Values are JSON texts.
+/// A decision of a merge: both sides had changed the same part; see llvs_conflict. Values are JSON texts.
 struct Conflict {
     llvs_conflict_kind kind;
     std::string path;

@@ -142,7 +142,7 @@ std::string taken(Call call) {
     return std::string(reinterpret_cast<const char *>(found.data), found.size);
 }
 
-/// What the library gets of an exception: a status, and its number in the error.
+/// The form in which the library gets an exception: a status, and its number in the error.
 inline llvs_status give_up(llvs_error **error, llvs_status status, const char *message) noexcept {
     std::int64_t number = 0;
     try {
@@ -172,7 +172,7 @@ llvs_status guard(llvs_error **error, Body body) noexcept {
     } catch (const std::exception &thrown) {
         return give_up(error, LLVS_ERROR_USER, thrown.what());
     } catch (...) {
-        return give_up(error, LLVS_ERROR_USER, "a callback threw something that is no std::exception");
+        return give_up(error, LLVS_ERROR_USER, "a callback threw an object that is not a std::exception");
     }
 }
 

@@ -1,4 +1,4 @@
-// Moving versions between stores.
+// Exchanging versions with places.
 // Part of llvs.hpp.
 #ifndef LLVS_EXCHANGE_HPP
 #define LLVS_EXCHANGE_HPP
@@ -46,7 +46,7 @@ struct ExchangeResult {
 struct Exchanged {
     /// The URL or name with which it was attached.
     std::string place;
-    /// What it did, also if it failed in the end.
+    /// Its result, also if it failed.
     ExchangeResult result;
     /// The error that ended it; LLVS_OK if there was none.
     llvs_status code;

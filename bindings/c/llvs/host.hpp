@@ -132,7 +132,7 @@ private:
             std::vector<std::uint64_t> found = storage(payload).append(detail::views(records, count));
             // The records are stored by now, but nothing could refer to them.
             if (found.size() != count)
-                throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage returned another number of places than it got records");
+                throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage did not return one place for each record");
             for (std::size_t i = 0; i < count; i++) places[i] = found[i];
             return LLVS_OK;
         });

@@ -70,7 +70,7 @@ struct PeerOptions {
     std::vector<std::string> accepted;
     /// The code of an invitation, used for this connection; empty: the pairing is used.
     std::string invitation;
-    /// Whether people compare the digits of the state, and confirm with `confirm`, instead of both.
+    /// Whether the connection uses neither: people compare the digits of the state, and confirm with `confirm`.
     bool compares_digits = false;
     /// Called before that many more bytes are stored; if it throws, the connection ends. It must not call the peer or its store.
     std::function<void(std::uint64_t)> quota;
@@ -125,7 +125,7 @@ private:
 
 /// One end of a direct connection; the program carries the bytes; see llvs_peer. Safe from all threads.
 ///
-///     peer.receive(what_came);
+///     peer.receive(received);
 ///     for (std::string data = peer.send(); !data.empty(); data = peer.send()) write(data);
 class Peer {
 public:
@@ -145,7 +145,7 @@ public:
         });
         return Peer(made);
     }
-    /// Lets the library carry it over a connected socket, which belongs to the library from then on. See llvs_peer_carry.
+    /// Lets the library carry the bytes over a connected socket, which belongs to the library from then on. See llvs_peer_carry.
     void carry(std::int32_t descriptor) const {
         detail::run([&](llvs_error **error) { return llvs_peer_carry(raw(), descriptor, error); });
     }
@@ -157,11 +157,11 @@ public:
     }
 
     /// Passes received bytes to the peer, in pieces of any size. If it throws, the connection has ended; the bytes that `send` returns then
-    /// tell the other side.
+    /// report the error to the other side.
     void receive(std::string_view data) const {
         detail::run([&](llvs_error **error) { return llvs_peer_receive(raw(), detail::bytes(data), error); });
     }
-    /// Tells the peer that the connection delivers no more bytes.
+    /// Reports to the peer that the connection delivers no more bytes.
     void receive_end() const {
         detail::run([&](llvs_error **error) { return llvs_peer_receive_end(raw(), error); });
     }
@@ -177,7 +177,7 @@ public:
     void store_changed() const {
         detail::run([&](llvs_error **error) { return llvs_peer_store_changed(raw(), error); });
     }
-    /// Tells the peer the time, in seconds of a monotonic clock; call it every few seconds.
+    /// Passes the time to the peer, in seconds of a monotonic clock; call it every few seconds.
     void tick(double seconds) const {
         detail::run([&](llvs_error **error) { return llvs_peer_tick(raw(), seconds, error); });
     }

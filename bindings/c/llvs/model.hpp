@@ -1,4 +1,4 @@
-// What a store is made of: versions, values, changes.
+// Versions, values and changes.
 // Part of llvs.hpp.
 #ifndef LLVS_MODEL_HPP
 #define LLVS_MODEL_HPP

@@ -30,7 +30,7 @@ struct VerifyReport {
     std::uint64_t vouched = 0, unvouched = 0;
 };
 
-/// What one group of a size report takes; see llvs_size_row.
+/// The bytes of one group of a size report; see llvs_size_row.
 struct SizeRow {
     llvs_size_group group = 0;
     std::string name;

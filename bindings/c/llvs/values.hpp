@@ -65,7 +65,7 @@ struct ValueSource {
     static ValueSource stream(std::string id, std::istream &stream, std::uint64_t size = 0) {
         return {std::move(id), [&stream](std::uint8_t *buffer, std::size_t capacity) {
                     stream.read(reinterpret_cast<char *>(buffer), static_cast<std::streamsize>(capacity));
-                    if (stream.bad()) throw std::ios_base::failure("a stream that is read for a value went bad");
+                    if (stream.bad()) throw std::ios_base::failure("a stream failed while a value was read from it");
                     return static_cast<std::size_t>(stream.gcount());
                 }, size};
     }

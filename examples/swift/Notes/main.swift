@@ -3,7 +3,7 @@ import LLVSAsync
 
 // Notes on a phone and a laptop: versions, branches, merging, and an exchange through a folder.
 //
-//     swift run Notes [directory]      (made below the system's temporary directory when not given)
+//     swift run Notes [directory]      (default: a new one in the system's temporary directory)
 //
 // The parts between "begin" and "end" are shown in the documentation (Sources/LLVS/LLVS.docc).
 #if canImport(Glibc)
@@ -17,7 +17,7 @@ import Darwin
 // MARK: A store, and its versions
 
 // begin: arbiter
-/// Keeps both texts, in the order of the alphabet: whoever merges the two decides the same.
+/// Keeps both texts, in alphabetical order, so that all devices merge them to the same value.
 struct BothTexts: MergeArbiter {
     func resolve(_ merge: Merge, in store: Store) throws -> [Value.Change] {
         try merge.forks.filter(\.fork.isConflicting).map { id, fork in
@@ -36,7 +36,7 @@ func saveAndMerge(in directory: String) async throws {
     let note = try ValueID("note/1")
     let first = try await store.makeVersion(basedOn: nil, changes: [.insert(note, data: Array("hello".utf8))])
     let second = try await store.makeVersion(basedOn: first.id, changes: [.update(note, data: Array("hello, world".utf8))])
-    // Every version can be read, for ever.
+    // Every version remains readable.
     print("was: \(text(try store.value(note, at: first.id))), is: \(text(try store.value(note, at: second.id)))")
     // end: saving
 
@@ -64,7 +64,7 @@ func saveAndMerge(in directory: String) async throws {
 
 // MARK: Two devices
 
-/// A store, where the app is in it, and a folder that leads to the other device.
+/// A store, attached to a folder that both devices share.
 func openDevice(_ name: String, in directory: String) async throws -> (StoreCoordinator, Exchange) {
     // begin: device
     let device = try await StoreCoordinator.open(path: directory + "/" + name + ".llvs")
@@ -79,7 +79,7 @@ func exchange(in directory: String) async throws {
     let (laptop, exchange) = try await openDevice("laptop", in: directory)
 
     // begin: rules
-    // Fields of notes merge one by one; `visits` is a counter. The rules are in the store, and travel with it.
+    // Notes are merged field by field; `visits` is a counter. The store holds the rules, and exchanges send them.
     let rules = #"{"merge":1,"ids":{"note/":{"/visits":"counter"}}}"#
     for device in [phone, laptop] { try device.register(Array(rules.utf8)) }
     // end: rules
@@ -88,7 +88,7 @@ func exchange(in directory: String) async throws {
     let note = try ValueID("note/1")
     try await phone.save([.insert(note, data: Array(#"{"text":"milk","visits":1}"#.utf8))])
     for device in [phone, laptop] { try await device.sync() }
-    // Both work while apart.
+    // Both devices save while they are offline.
     try await phone.save([.update(note, data: Array(#"{"text":"oat milk","visits":2}"#.utf8))])
     try await laptop.save([.update(note, data: Array(#"{"text":"milk","visits":4}"#.utf8))])
     for device in [phone, laptop, phone] { try await device.sync() }
@@ -97,7 +97,7 @@ func exchange(in directory: String) async throws {
     // end: syncing
 
     // begin: observing
-    // The laptop hears what comes into the folder, and takes it in.
+    // The laptop observes the folder, and syncs when new files arrive.
     let news = try exchange.news(), moves = laptop.moves()
     let listening = Task { for await _ in news { try await laptop.sync() } }
     let call = try ValueID("note/2")
@@ -119,13 +119,13 @@ func exchange(in directory: String) async throws {
     do {
         _ = try await syncing.value
     } catch StoreError.cancelled {
-        // What had come or gone whole is kept: sync again later.
+        // Versions that were transferred completely are kept. Sync again later.
     }
     // end: cancelling
     for device in [phone, laptop] { try device.close() }
 }
 
-/// A directory of our own below the system's temporary one.
+/// A new directory in the system's temporary directory.
 func temporaryDirectory() throws -> String {
     var name = Array("/tmp/llvs-notes-XXXXXX".utf8CString)
     return try name.withUnsafeMutableBufferPointer { name in

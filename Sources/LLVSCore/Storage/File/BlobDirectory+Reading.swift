@@ -17,7 +17,7 @@ extension BlobDirectory {
             let place = place(of: RandomName(id)), status: System.Status
             do throws(Errno) { status = try place.status() } catch let failure {
                 if [ENOENT, ENOTDIR, ELOOP].contains(failure.code) { return false }
-                throw StoreError.posix(failure, doing: "Looking for the value", path: place.path)
+                throw StoreError.posix(failure, doing: "Checking for the value", path: place.path)
             }
             guard status.isRegularFile else { return false }
             let (age, overflow) = System.now.subtractingReportingOverflow(status.modified)
@@ -142,7 +142,7 @@ extension BlobDirectory {
             throw StoreError(
                 .damaged,
                 "Reading the blob \(blob.path) failed: it has become shorter than it was. "
-                    + "Put back the whole file, or exchange with a store that has the value.",
+                    + "Restore the whole file, or exchange with a store that has the value.",
                 path: blob.path)
         }
     }
@@ -153,7 +153,7 @@ extension BlobDirectory {
             throw StoreError(
                 .damaged,
                 "A value is damaged: block \(block) of the blob \(blob.path) does not match its checksum. "
-                    + "Put back a good copy of the file, or exchange with a store that has the value.",
+                    + "Restore a good copy of the file, or exchange with a store that has the value.",
                 path: blob.path)
         }
     }
@@ -176,19 +176,19 @@ extension BlobDirectory {
         let damaged = StoreError(
             .damaged,
             "A value is damaged: the header or the table of the blob \(filePath) does not match its checksum. "
-                + "Put back a good copy of the file, or exchange with a store that has the value.",
+                + "Restore a good copy of the file, or exchange with a store that has the value.",
             path: filePath)
         let incomplete = StoreError(
             .notFound,
-            "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; "
-                + "else put back a good copy of the file, or exchange with a store that has the value.",
+            "The blob \(filePath) is incomplete. If a syncing program is still copying it, wait; "
+                + "otherwise restore a good copy of the file, or exchange with a store that has the value.",
             path: filePath)
-        let status = try posix("Looking at the blob", filePath) { () throws(Errno) in try System.status(file.descriptor) }
+        let status = try posix("Examining the blob", filePath) { () throws(Errno) in try System.status(file.descriptor) }
         let fileSize = status.size
         guard status.isRegularFile else {
             throw StoreError(
                 .damaged,
-                "The blob \(filePath) is not a file. Remove it and put back a copy of the file, or retrieve the version from a store that "
+                "The blob \(filePath) is not a file. Remove it and restore a copy of the file, or retrieve the version from a store that "
                     + "has it.",
                 path: filePath)
         }
@@ -230,8 +230,8 @@ extension BlobDirectory {
         guard got == count else {
             throw StoreError(
                 .notFound,
-                "The blob \(filePath) is not wholly here. If a syncing program is bringing it, wait; "
-                    + "else put back a good copy of the file, or retrieve from a store that has the value.",
+                "The blob \(filePath) is incomplete. If a syncing program is still copying it, wait; "
+                    + "otherwise restore a good copy of the file, or retrieve from a store that has the value.",
                 path: filePath)
         }
         return bytes

@@ -10,7 +10,7 @@ import CLLVSShims
 ///     16 16  blob id
 ///     32  8  bytes of data
 ///     40  4  checksum of the table
-///     44 16  the first 16 bytes of SHA-256 of the data; zero: not told
+///     44 16  the first 16 bytes of SHA-256 of the data; zero: not known
 ///     60  4  checksum of bytes 0..<60
 ///
 /// A blob is written under its random name before the record that names it. A blob that no record names is garbage.
@@ -85,7 +85,7 @@ final class BlobDirectory: @unchecked Sendable {
         if let status = try? place.status(), status.isDirectory {
             throw StoreError(
                 .notADirectory,
-                "Writing a value anew is not possible: the folder \(place), which is not empty, is in the place of its file. "
+                "Rewriting a value is not possible: the folder \(place), which is not empty, is where its file should be. "
                     + "Move it away and retrieve again.",
                 path: place.path)
         }
@@ -175,9 +175,9 @@ final class BlobDirectory: @unchecked Sendable {
         if folder.isElsewhere { folder.renew() }
         let final = place(of: name)
         do throws(Errno) { try system.rename(file, final) } catch {
-            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Putting in place the blob", path: final.path) }
+            guard error.code == ENOENT else { throw StoreError.posix(error, doing: "Publishing the blob", path: final.path) }
             try store.make(folder, system)
-            try posix("Putting in place the blob", final.path) { () throws(Errno) in try system.rename(file, final) }
+            try posix("Publishing the blob", final.path) { () throws(Errno) in try system.rename(file, final) }
         }
         return final
     }

@@ -99,7 +99,7 @@ extension CacheDirectory {
             }
             guard let bytes = directory.pieces(file, name) else {
                 let message =
-                    "A cache in \(directory.path) is not what was written to it, or there is no memory to read it. Check the disk."
+                    "A cache in \(directory.path) does not match what was written to it, or there is no memory to read it. Check the disk."
                 throw StoreError(.io, message, path: directory.path)
             }
             try posix("Writing a cache", directory.path) { () throws(Errno) in try aside.rename(to: directory.file(name)) }

@@ -101,8 +101,8 @@ extension FileStorage {
         } catch {
             Log.write(
                 .warning,
-                "Sealing the segment \(full.path) failed: \(error). It is left unsealed, and what is not known to be on the disk is "
-                    + "written anew."
+                "Sealing the segment \(full.path) failed: \(error). It stays unsealed, and what may not be on the disk is "
+                    + "rewritten."
             )
             markUnsynced(full, segment)
         }
@@ -124,9 +124,9 @@ extension FileStorage {
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
         Log.write(
             .error,
-            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost here: "
+            "The segment \(writer.path) was cut short while it was being written. Versions that were in it are lost from this store: "
                 + "verify the store, "
-                + "and retrieve them from whoever has them.")
+                + "and retrieve them from a store that has them.")
         abandon(writer, segment)
     }
 

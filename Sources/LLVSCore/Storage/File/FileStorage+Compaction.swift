@@ -26,7 +26,7 @@ extension FileStorage {
         guard trigger != .request else {
             throw StoreError(
                 .busy,
-                "Compacting \(description) was asked for from within the progress callback of a compaction of it. "
+                "Compacting \(description) was requested within the progress callback of a compaction of it. "
                     + "Do it after that has returned."
             )
         }
@@ -237,7 +237,7 @@ extension FileStorage {
             guard let file = try? OpenFile(oldPlace, O_RDONLY), let status = try? System.status(file.descriptor),
                 status.size == source.length
             else { continue }
-            // If it was never sealed, its lock tells whether its writer lives.
+            // If it was never sealed, its lock shows whether its writer lives.
             if !source.sealed, (try? System.lockExclusively(file.descriptor)) == nil { continue }
             // If it was damaged meanwhile, or differs in any byte, it stays.
             guard (try? compaction.holds(source, at: head.data + source.at, in: compacted, path, head.id, file, oldPath)) ?? false else {
@@ -272,12 +272,12 @@ extension FileStorage {
         guard inputs.count == head.direct.count, SegmentCompaction.id(of: inputs) == head.id else {
             Log.write(
                 .warning,
-                "The segment \(directory.segments)/\(name) is damaged. Those that were compacted into it and are still there are kept. "
+                "The segment \(directory.segments)/\(name) is damaged. The segments that were compacted into it stay if they still exist. "
                     + "Verify the store."
             )
             return
         }
-        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is made again of those that were compacted into it.")
+        Log.write(.warning, "The segment \(directory.segments)/\(name) is damaged. It is rebuilt from the compacted ones.")
         try write(inputs, compaction, &report)
     }
 

@@ -10,7 +10,7 @@ extension FileStorage {
             let (from, end) = state.withLock { (max(own.segment.durable, UInt64(FrameFormat.segmentHeaderSize)), own.segment.position) }
             let unreadable = StoreError(
                 .io,
-                "Versions appended to \(own.path) cannot be read back to be written anew. The medium fails: copy the store to another.",
+                "Versions appended to \(own.path) cannot be read back to be rewritten. The medium fails: copy the store to another.",
                 path: own.path)
             // Frames that were damaged before the sync failed were not lost by it: they stay where they are. So do frames in a sealed
             // segment that do not match, since its writer has synced it.
@@ -43,7 +43,7 @@ extension FileStorage {
                 } catch {
                     abandon(writer, segment)
                     if writer.end == 0 { try? writer.place.unlink() }
-                    throw StoreError.posix(error, doing: "Writing versions anew to the segment", path: writer.path)
+                    throw StoreError.posix(error, doing: "Rewriting versions to the segment", path: writer.path)
                 }
                 state.withLock {
                     segment.position = writer.end
@@ -106,7 +106,7 @@ extension BlobDirectory {
 
     /// Writes the same bytes to a new file of the same name.
     private func rewrite(_ blob: DirectoryEntry, size: UInt64) throws {
-        try posix("Writing anew", blob.path) { () throws(Errno) in
+        try posix("Rewriting", blob.path) { () throws(Errno) in
             let aside = try folder.place(".again-" + RandomName.random().hex + ".tmp")
             let source = try OpenFile(blob, O_RDONLY)
             let copy = try OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL, mode: system.mode)

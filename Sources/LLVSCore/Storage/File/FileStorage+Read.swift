@@ -21,7 +21,7 @@ extension FileStorage {
         throw StoreError(
             .damaged,
             "Reading \(buffer.count) bytes at \(position) of the segment \(path) failed: it has become shorter than it was. "
-                + "Put back the longer copy, or exchange with a store that has the versions.",
+                + "Restore the longer copy, or exchange with a store that has the versions.",
             path: path)
     }
 
@@ -65,7 +65,7 @@ extension FileStorage {
         }
         let path = path(of: place)
         throw StoreError(
-            .damaged, "Reading the segment \(path) failed: the file is gone. Put it back, or exchange with a store that has the versions.",
+            .damaged, "Reading the segment \(path) failed: the file is gone. Restore it, or exchange with a store that has the versions.",
             path: path)
     }
 
@@ -124,8 +124,8 @@ extension FileStorage {
         if let found, let id, found.id != id {
             throw StoreError(
                 .damaged,
-                "Reading the segment \(path) failed: another segment was put in its place. "
-                    + "Put it back, or exchange with a store that has the versions.",
+                "Reading the segment \(path) failed: another segment has its name. "
+                    + "Restore it, or exchange with a store that has the versions.",
                 path: path)
         }
         return try state.withLock {

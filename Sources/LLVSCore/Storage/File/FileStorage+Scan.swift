@@ -37,7 +37,7 @@ extension FileStorage {
             let status: System.Status
             do throws(Errno) { status = try place.status() } catch {
                 if error.code == ENOENT { vanished.insert(name); continue }
-                throw StoreError.posix(error, doing: "Looking at the segment", path: place.path)
+                throw StoreError.posix(error, doing: "Examining the segment", path: place.path)
             }
             if status != look || isDue, status.isRegularFile { changed.append((segment, status.modified)) }
         }
@@ -71,7 +71,7 @@ extension FileStorage {
         guard let index = UInt32(exactly: segments.count) else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has too many segments. Compact it with an earlier version of what is in its directory, or salvage it into "
+                "\(description) has too many segments. Compact it with an earlier version of the library, or salvage it into "
                     + "a new store.",
                 path: directory.segments)
         }
@@ -109,7 +109,7 @@ extension FileStorage {
             // Open it by name each time: a syncing program may have replaced the file.
             let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
             state.withLock { filesOpened &+= 1 }
-            let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
+            let status = try posix("Examining the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
             guard let (id, start, problem) = try begin(segment, file, path, status.size) else {
                 state.withLock { segment.look = status }
                 return .open
@@ -200,8 +200,8 @@ extension FileStorage {
         defer { if !appendingHeld { appending.unlock() } }
         guard let segment = state.withLock({ self.writer === writer ? durability.ownSegment : nil }) else { return }
         // If the whole store was removed, its writers do not bring it back.
-        try checkPresence("Writing anew what was added to")
-        Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. What it held is written anew.")
+        try checkPresence("Rewriting what was added to")
+        Log.write(.warning, "The segment \(writer.path) was replaced or removed while it was being written. Its content is rewritten.")
         state.withLock {
             segment.durable = 0
             pin(writer.file, for: segment)
@@ -233,7 +233,7 @@ enum SegmentFile {
                 (
                     $0, headerSize,
                     StorageDamage(
-                        file: path, offset: 0, message: "The segment's header is damaged. The versions behind it are not affected.",
+                        file: path, offset: 0, message: "The segment's header is damaged. The versions after it are not affected.",
                         lost: .nothing)
                 )
             }
@@ -254,7 +254,7 @@ enum SegmentFile {
                     file: path, offset: 0,
                     message:
                         "The file is a segment of another name, \(header.id.hex).seg; it was renamed or copied. It is not read: "
-                        + "give it back its name."
+                        + "restore its name."
                 ))
             return nil
         }

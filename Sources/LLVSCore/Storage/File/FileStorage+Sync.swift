@@ -1,4 +1,4 @@
-/// What is not known to be durable. Guarded by the storage's `state`.
+/// The data that is not known to be durable. Guarded by the storage's `state`.
 struct DurabilityState {
     /// A segment of this process that is no longer written, or another's up to where it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
@@ -61,7 +61,7 @@ extension FileStorage {
         } catch let error as StoreError {
             throw StoreError(
                 .unknownOutcome,
-                "\(error.message) Whether what was added to \(description) last is stored, and would survive a power cut, is not known. "
+                "\(error.message) It is not known whether the last additions to \(description) are stored and would survive a power cut. "
                     + "Making the same version again under its id is harmless.",
                 path: error.path ?? directory.path, systemCode: error.systemCode)
         }

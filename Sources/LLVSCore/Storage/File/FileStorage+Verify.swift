@@ -24,7 +24,7 @@ extension FileStorage {
             try damage(
                 StorageDamage(
                     file: directory.segments + "/" + segment.name, offset: 0,
-                    message: "The segment is gone. Put it back, or exchange with a store that has the versions."))
+                    message: "The segment is gone. Restore it, or exchange with a store that has the versions."))
         }
         let buffer = ScanBuffer()
         var left = names, read: Set<String> = []
@@ -92,7 +92,7 @@ extension FileStorage {
                     file: path, offset: status.size,
                     message:
                         "The segment has become shorter than it was: \(end) bytes were read from it before. "
-                        + "Put back the longer copy, or exchange with a store that has the versions."
+                        + "Restore the longer copy, or exchange with a store that has the versions."
                 ))
         }
         var met: [StorageDamage] = []
@@ -133,9 +133,9 @@ extension FileStorage {
         StorageDamage(
             file: path, offset: offset,
             message:
-                "The segment does not end as a segment does that was closed: who wrote it was killed or writes still, or the file was cut "
-                + "short or damaged at its end. Whether versions are lost cannot be told from it. "
-                + "If they are, a copy of the file, an exchange with a store that has them, or a salvage may bring them back.",
+                "The segment does not end as a closed segment does: its writer was killed or is still writing, or the file was cut "
+                + "short or damaged at its end. The file does not show whether versions are lost. "
+                + "If they are, a copy of the file, an exchange with a store that has them, or a salvage may restore them.",
             lost: .unfinished)
     }
 
@@ -166,7 +166,7 @@ extension FileStorage {
             let place = directory.segment(name), path = place.path
             do {
                 let file = try posix("Opening the segment", path) { () throws(Errno) in try OpenFile(place, O_RDONLY) }
-                let status = try posix("Looking at the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
+                let status = try posix("Examining the segment", path) { () throws(Errno) in try System.status(file.descriptor) }
                 guard status.isRegularFile else { continue }
                 try salvage(name, file, path, status.size, buffer, found, damage) { at in
                     try control.check(.verifying, done &+ Int(clamping: at), of: total, doing: "Salvaging \(self.description)")

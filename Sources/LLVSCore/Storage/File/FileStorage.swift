@@ -243,7 +243,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
         try checkWritable()
-        try checkPresence("Writing a value anew to")
+        try checkPresence("Rewriting a value in")
         let written = try blobs.replace(id, data, digest)
         state.withLock {
             counters.bytesWritten &+= written

@@ -135,13 +135,13 @@ extension SegmentScanner {
     func messageOfValues(_ reason: String, _ version: VersionID?) -> String {
         "Values that version \(version.map(\.description) ?? "") stored are damaged: \(reason). "
             + "Bytes were changed after they were written. The version and its other values can be read. "
-            + "An exchange with a store that has the version brings them back."
+            + "An exchange with a store that has the version restores them."
     }
 
     func message(_ reason: String, _ version: VersionID?) -> String {
-        let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
+        let lost = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that can no longer be named"
         return
             "\(lost) is damaged: \(reason). Bytes were changed after they were written. "
-            + "An exchange with a store that has the version brings it back."
+            + "An exchange with a store that has the version restores it."
     }
 }

@@ -51,7 +51,7 @@ extension SegmentScanner {
             try damage(
                 StorageDamage(
                     file: path, offset: start,
-                    message: "What a newer version of the library wrote beside the versions is damaged. The versions are not affected.",
+                    message: "Data that a newer version of the library added to the versions is damaged. The versions are not affected.",
                     lost: .nothing))
         } else if !isIgnorable {
             try damage(

@@ -104,8 +104,8 @@ struct SegmentScanner {
                 StorageDamage(
                     file: path, offset: position,
                     message:
-                        "Versions are damaged: \(reason), and the frames behind, from byte \(moved) on, do not lie where they were "
-                        + "written. Bytes were inserted or removed. Salvage the store, or put back a good copy of the file."
+                        "Versions are damaged: \(reason), and the frames from byte \(moved) on are not where they were "
+                        + "written. Bytes were inserted or removed. Salvage the store, or restore a good copy of the file."
                 ))
         }
         try reportSuspects(at: position, upTo: nil)

@@ -39,13 +39,13 @@ final class SegmentWriter {
             // Without locks, no process can see that this one is alive, so none takes it for dead either. But if another process holds
             // the lock, it takes this segment for that of a dead writer.
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
-            Log.write(.info, "Locking the segment \(path) failed: \(error). Going on without.")
+            Log.write(.info, "Locking the segment \(path) failed: \(error). Continuing without the lock.")
         }
         identity = (try? System.status(file.descriptor)).map(FileIdentity.init)
         self.id = id; self.place = place; self.path = path; self.file = file; self.system = system; self.makesRoom = makesRoom
     }
 
-    /// What happened to the file while it was being written.
+    /// The state of the file while it is being written.
     enum State {
         case usual
         /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
@@ -70,8 +70,8 @@ final class SegmentWriter {
         guard records.count <= FrameFormat.maxRecords else {
             throw StoreError(
                 .tooLarge,
-                "Adding \(records.count) records at once to \(store) failed: at most \(FrameFormat.maxRecords) go into one batch. "
-                    + "Add them in several."
+                "Adding \(records.count) records at once to \(store) failed: at most \(FrameFormat.maxRecords) fit into one batch. "
+                    + "Add them in several batches."
             )
         }
         var size = FrameFormat.frameHeaderSize + 4 + records.count * FrameFormat.entrySize
@@ -138,7 +138,7 @@ final class SegmentWriter {
             try system.truncate(file, to: end)
             room = 0
             isReusable = true
-        } catch { Log.write(.info, "What was written in vain to the segment \(path) could not be given back: \(error).") }
+        } catch { Log.write(.info, "The incomplete frame in the segment \(path) could not be removed: \(error).") }
     }
 
     /// Writes zeros after the frames, except after the first one, since many handles write no other. If that fails, the file just ends
@@ -285,8 +285,8 @@ final class SegmentWriter {
         return StoreError(
             .unknownOutcome,
             failure.message
-                + " Whether it was stored all the same is not known: look after the next reload, or store it again under the same version "
-                + "id.",
+                + " It is not known whether it was stored all the same: check after the next reload, or store it again under the same "
+                + "version id.",
             path: path, systemCode: failure.systemCode)
     }
 }

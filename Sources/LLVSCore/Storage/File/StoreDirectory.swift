@@ -41,7 +41,7 @@ struct StoreDirectory: Sendable {
                 return []
             case ENOENT:
                 throw StoreError(
-                    .notFound, "Opening the store at \(path) failed: there is nothing. Check the path, or let the store be made.",
+                    .notFound, "Opening the store at \(path) failed: nothing is there. Check the path, or let the store be created.",
                     path: path, systemCode: error.code)
             case ENOTDIR:
                 throw StoreError(
@@ -69,8 +69,8 @@ struct StoreDirectory: Sendable {
                 StorageDamage(
                     file: marker, offset: 0,
                     message:
-                        "The file llvs-store, which says that \(path) is a store, is missing. The versions are not affected. "
-                        + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                        "The file llvs-store, which marks \(path) as a store, is missing. The versions are not affected. "
+                        + "Write it again with the two lines \"LLVS store\" and \"format 1\".",
                     lost: .nothing)
             ]
         }
@@ -83,7 +83,7 @@ struct StoreDirectory: Sendable {
         }
         guard create else {
             throw StoreError(
-                .notFound, "Opening the store at \(path) failed: the directory is empty. Check the path, or let the store be made.",
+                .notFound, "Opening the store at \(path) failed: the directory is empty. Check the path, or let the store be created.",
                 path: path)
         }
         try make(system)
@@ -116,8 +116,8 @@ struct StoreDirectory: Sendable {
             StorageDamage(
                 file: marker, offset: 0,
                 message:
-                    "The file llvs-store, which says that \(path) is a store, is damaged. The versions are not affected. "
-                    + "Write it anew with the two lines \"LLVS store\" and \"format 1\".",
+                    "The file llvs-store, which marks \(path) as a store, is damaged. The versions are not affected. "
+                    + "Write it again with the two lines \"LLVS store\" and \"format 1\".",
                 lost: .nothing)
         ]
     }

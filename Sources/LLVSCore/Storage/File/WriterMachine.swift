@@ -1,5 +1,5 @@
-/// Identifies the machine and its boot at which a segment was written. Both are hashed, so that a shared store reveals neither. A lock on
-/// a segment tells something about its writer only within one boot of one machine.
+/// Identifies the machine and its boot at which a segment was written. Both are hashed, so that a shared store reveals neither. A lock on a
+/// segment shows whether its writer is alive only within one boot of one machine.
 package struct WriterMachine: Equatable, Sendable {
     package let machine: UInt64
     let boot: UInt64

@@ -69,7 +69,7 @@ package enum OpenDatabases {
         guard status.isRegularFile, part(FileIdentity(status)) != nil else { return }
         throw StoreError(
             .busy,
-            "\(doing) \(path) failed: the database is open in this process, and reading the file beside SQLite would take its locks away. "
+            "\(doing) \(path) failed: the database is open in this process, and reading the file beside SQLite would release its locks. "
                 + "Close all stores in it first.",
             path: path)
     }
@@ -109,7 +109,7 @@ package final class DatabaseFile: Sendable {
             guard error.code != EWOULDBLOCK else {
                 throw StoreError(
                     .busy,
-                    "\(doing) \(path) failed: another program holds a lease on it (F_SETLEASE), and opening would wait until that lets go. "
+                    "\(doing) \(path) failed: another program holds a lease on it (F_SETLEASE), which opening it would wait for. "
                         + "End that program, or give a copy.",
                     path: path, systemCode: error.code)
             }
@@ -121,7 +121,7 @@ package final class DatabaseFile: Sendable {
         }
         // It may have been replaced by another file.
         guard status.isRegularFile else {
-            throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check who writes there.", path: path)
+            throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check what writes there.", path: path)
         }
         try OpenDatabases.checkIsClosed(status, doing, path)
     }

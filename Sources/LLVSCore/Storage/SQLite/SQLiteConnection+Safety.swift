@@ -106,9 +106,9 @@ extension SQLiteConnection {
             guard isOurs, !othersMay else {
                 throw StoreError(
                     .permission,
-                    "Opening the database \(path) failed: \(file) may be written by others than those who may write the database. "
-                        + "They could end this process. Close all programs that use the database; "
-                        + "then remove that file where it is -shm, and where it is -wal take it from who owns it (chown, chmod).",
+                    "Opening the database \(path) failed: \(file) may be written by users who may not write the database. "
+                        + "They could end this process. Close all programs that use the database. "
+                        + "Then remove the file if it is -shm; if it is -wal, change its owner and permissions (chown, chmod).",
                     path: file.path)
             }
         }
@@ -124,8 +124,8 @@ extension SQLiteConnection {
         guard folder.permissions & 0o002 != 0, ![UInt32(geteuid()), folder.owner].contains(status.owner) else { return }
         throw StoreError(
             .permission,
-            "\(doing) \(path) failed: everybody may make files in that folder, and this one belongs to another user "
-                + "(number \(status.owner)), who would read what is put in. \(advice) a path in a folder of your own.",
+            "\(doing) \(path) failed: any user may create files in that folder, and this one belongs to another user "
+                + "(number \(status.owner)), who could read what is stored in it. \(advice) a path in a folder of your own.",
             path: path)
     }
 
@@ -163,9 +163,9 @@ extension SQLiteConnection {
         if (try? journal.status()) != nil {
             throw StoreError(
                 .notAStore,
-                "Opening the database \(path) failed: \(journal) lies beside it, by which SQLite would undo writes, and delete a file that "
-                    + "it names. A store in SQLite has none. If another program is writing to the database, let it end; "
-                    + "else move that file away, and salvage the store into a new one where the database is damaged then.",
+                "Opening the database \(path) failed: \(journal) is beside it. SQLite would undo writes by it, and delete a file that "
+                    + "it names. A store in SQLite has no such file. If another program is writing to the database, let it end. "
+                    + "Otherwise move the file away; if the database is damaged then, salvage the store into a new one.",
                 path: journal.path)
         }
     }

@@ -211,7 +211,7 @@ package final class SQLiteConnection {
                 // The log's bytes may be on the disk although its sync failed.
                 failure.code = .unknownOutcome
                 failure.message +=
-                    " Whether it was stored is not known: look after the next reload, or store it again under the same version id."
+                    " It is not known whether it was stored: check after the next reload, or store it again under the same version id."
             }
             throw failure
         }
@@ -235,7 +235,7 @@ package final class SQLiteConnection {
         case SQLITE_CORRUPT:
             code = .damaged;
             advice =
-                "The file's structure is damaged. Verify the store, and retrieve from where the versions are, or salvage the store into a "
+                "The file's structure is damaged. Verify the store, and retrieve from a store that has the versions, or salvage it into a "
                 + "new one."
         case SQLITE_NOTADB:
             code = .notAStore; advice = "The file is not an SQLite database, or is damaged at its beginning. Give another path."
@@ -244,7 +244,7 @@ package final class SQLiteConnection {
         case SQLITE_TOOBIG:
             code = .damaged;
             advice =
-                "A row claims to be larger than any that is written here. Salvage the store into a new one, or retrieve what is missing."
+                "A row claims to be larger than any that the library writes. Salvage the store into a new one, or retrieve what is missing."
         case SQLITE_CANTOPEN:
             return cannotOpen(doing, result)
         case SQLITE_IOERR where result != SQLiteConnection.syncFailed && [EFBIG, EDQUOT, ENOSPC].contains(systemCode(result)):
@@ -263,14 +263,14 @@ package final class SQLiteConnection {
         result & 0xFF == SQLITE_IOERR || result & 0xFF == SQLITE_CANTOPEN ? handle.map { sqlite.pointee.system_errno($0) } ?? 0 : 0
     }
 
-    /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, tells which.
+    /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, shows which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = systemCode(result)
         // Then not the database is missing, but its log could not be created.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
             return StoreError(
                 .readOnly,
-                "\(doing) \(path) failed: its files -wal and -shm cannot be made beside it. "
+                "\(doing) \(path) failed: its files -wal and -shm cannot be created beside it. "
                     + "Check the permissions of the directory, or open the store read-only.",
                 path: path, systemCode: system)
         }

@@ -29,7 +29,7 @@ package enum SQLiteLibrary {
         guard isForked else { return }
         throw StoreError(
             .forked,
-            "\(doing) \(path) failed: a store in SQLite was open when this process was forked, and SQLite does not work on in the child. "
+            "\(doing) \(path) failed: a store in SQLite was open when this process was forked, and SQLite does not work in the child. "
                 + "Close all stores in SQLite before the fork, or run another program first (exec, posix_spawn; "
                 + "in Python, multiprocessing with \"spawn\").",
             path: path)
@@ -56,7 +56,7 @@ package enum SQLiteLibrary {
         guard sqlite.pointee.threadsafe() != 0 else {
             throw library.unusable(
                 for: path, "the SQLite in \(file) was built for one thread only (SQLITE_THREADSAFE=0)",
-                "Install one that was built for several, as systems bring it.")
+                "Install one that was built for several threads, such as the system's package.")
         }
         let result = sqlite.pointee.initialize()
         guard result == SQLITE_OK else {

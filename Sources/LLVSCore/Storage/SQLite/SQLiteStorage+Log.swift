@@ -35,7 +35,7 @@ extension SQLiteStorage {
                     frames = $0.integer(1); return false
                 })
         } catch let error as StoreError where error.code == .io || error.code == .damaged {
-            // What it looked for is missing.
+            // The page that it searched for is missing.
             return true
         }
         guard frames > 0, page > 0, frames <= Int64(UInt32.max), page <= 65_536 else { return false }

@@ -48,7 +48,7 @@ extension SQLiteStorage {
         try readers.use { connection in
             var found: (length: Int64, checksum: Int64)?
             try connection.query(
-                "SELECT length, checksum FROM records WHERE seq = ?1", doing: "Looking for a version in", bind: { $0.bind(1, seq) },
+                "SELECT length, checksum FROM records WHERE seq = ?1", doing: "Checking for a version in", bind: { $0.bind(1, seq) },
                 row: {
                     found = ($0.integer(0), $0.integer(1))
                     return false

@@ -2,7 +2,7 @@
 extension SQLiteStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
-        try checkPresence("Looking for versions in")
+        try checkPresence("Reading versions from")
         let (last, own) = state.withLock { (lastSeen, self.own) }
         try readers.useForScan { connection in
             try connection.watched(by: control) {
@@ -86,8 +86,8 @@ extension SQLiteStorage {
                         StorageDamage(
                             file: path, offset: 0,
                             message:
-                                "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from where the "
-                                + "versions are."
+                                "SQLite reports: \(problem). Salvage the store into a new one, and retrieve what is missing from a "
+                                + "store that has it."
                         ))
                 }
                 if let at = unusedLog() { try damage(StorageDamage.log(path, at)) }
@@ -171,7 +171,7 @@ extension SQLiteStorage {
         let length = row.integer(1), checksum = row.integer(2)
         let lost = { (prefix: UnsafeRawBufferPointer?, place: RecordPlace?) in
             let version = prefix.flatMap { self.options.inspector?($0) }
-            let name = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that cannot be named any more"
+            let name = version.map { "Version \($0) (as far as its bytes can be trusted)" } ?? "A version that can no longer be named"
             var damage = StorageDamage(
                 file: self.path, offset: UInt64(clamping: seq),
                 message: "\(name) is damaged: row \(seq) does not match its checksum. Exchange with a store that has the version.",
@@ -232,9 +232,9 @@ extension StorageDamage {
         StorageDamage(
             file: path + "-wal", offset: offset,
             message:
-                "The database's log goes on behind what can be read of it: who wrote it was killed, or it is damaged. "
-                + "Whether versions are lost cannot be told from it. If they are, a salvage, a copy of the file, or an exchange with "
-                + "a store that has them may bring them back; before the store is written to.",
+                "The database's log continues after its readable part: its writer was killed, or it is damaged. "
+                + "The log does not show whether versions are lost. If they are, a salvage, a copy of the file, or an exchange with "
+                + "a store that has them may restore them, before the store is written to.",
             lost: .unfinished)
     }
     package static func rows(_ path: String, _ from: Int64, _ to: Int64) -> StorageDamage {
@@ -242,7 +242,7 @@ extension StorageDamage {
             file: path, offset: UInt64(clamping: from),
             message:
                 "\(from == to ? "Row \(from)" : "Rows \(from) to \(to)") of the database are missing: "
-                + "versions that cannot be named any more are lost. An exchange with a store that has them brings them back."
+                + "versions that can no longer be named are lost. An exchange with a store that has them restores them."
         )
     }
 }

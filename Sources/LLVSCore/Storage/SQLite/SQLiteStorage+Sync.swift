@@ -31,7 +31,7 @@ extension SQLiteStorage {
             throw StoreError(
                 .unknownOutcome,
                 error.message
-                    + " Whether what was added last is stored, and would survive a power cut, is not known. "
+                    + " It is not known whether the last additions are stored and would survive a power cut. "
                     + "Making the same version again under its id is harmless.",
                 path: log, systemCode: error.systemCode)
         }
@@ -55,14 +55,14 @@ extension SQLiteStorage {
         }
         if logSyncIsUncertain {
             // While this process holds the write lock, no other writes, and the log is not restarted.
-            try writer.transaction(doing: "Writing anew the log of") { try rewriteLog() }
+            try writer.transaction(doing: "Rewriting the log of") { try rewriteLog() }
             logSyncIsUncertain = false
         }
     }
 
     /// Writes the log's own bytes over it and syncs them. The system still has them, but regards them as written.
     private func rewriteLog() throws {
-        try posix("Writing anew", log) { () throws(Errno) in
+        try posix("Rewriting", log) { () throws(Errno) in
             let file: OpenFile
             do throws(Errno) { file = try OpenFile(DirectoryEntry(log), O_RDWR) } catch {
                 if error.code == ENOENT { return }

@@ -127,7 +127,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
     private static func checkOwner(_ path: String) throws {
         try SQLiteConnection.checkOwner(
             path, doing: "Opening the database",
-            "If it is the one that you mean, say that it must be there (must_exist; in Python create=False); else give")
+            "If it is the one that you mean, require that it exists (must_exist; in Python create=False); else give")
     }
 
     /// The permissions for files that are created beside the database.
@@ -253,7 +253,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
             case ENOENT:
                 guard !mayCreate else { return }
                 throw StoreError(
-                    .notFound, "Opening the database \(path) failed: there is nothing. Check the path, or let the store be made.",
+                    .notFound, "Opening the database \(path) failed: nothing is there. Check the path, or let the store be created.",
                     path: path, systemCode: error.code)
             case EILSEQ:
                 throw StoreError(
@@ -262,7 +262,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
                 throw StoreError(
                     .damaged,
                     "Opening the database \(path) failed: it is empty, and its log is not: it was cut short. "
-                        + "Put back a copy of it, or salvage the store into a new one.",
+                        + "Restore a copy of it, or salvage the store into a new one.",
                     path: path)
             case EISDIR:
                 throw StoreError(
@@ -335,7 +335,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         guard isOurs, expected.isEmpty else {
             throw StoreError(
                 .notAStore,
-                "Opening the database \(connection.path) failed: its tables, or what else it defines, are not those of a store: "
+                "Opening the database \(connection.path) failed: its tables, or its other definitions, are not those of a store: "
                     + "another program changed the database, or its definitions are damaged. Salvage the store into a new one.",
                 path: connection.path)
         }
@@ -351,7 +351,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
         if try isEmpty(connection) {
             guard create else {
                 throw StoreError(
-                    .notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be made.",
+                    .notFound, "Opening the database \(connection.path) failed: it is empty. Check the path, or let the store be created.",
                     path: connection.path)
             }
             try connection.useLog(doing: "Making the database")

@@ -24,7 +24,7 @@ package struct ChangeOrder {
         self.changes = changes
         guard changes.count <= Limits.changesPerVersion else {
             throw StoreError(
-                .tooLarge, "A version of \(changes.count) changes was asked for; at most \(Limits.changesPerVersion) go into one. Split it."
+                .tooLarge, "A version cannot have \(changes.count) changes; at most \(Limits.changesPerVersion) are allowed. Split it."
             )
         }
         guard !changes.isEmpty else { return }
@@ -110,7 +110,7 @@ package struct ChangeOrder {
         keys.sort { Bytes.compare(id($0), id($1)) < 0 }
         for i in 1..<keys.count where Bytes.equal(id(keys[i - 1]), id(keys[i])) {
             let id = ValueID(unchecked: id(keys[i]))
-            throw StoreError(.duplicateID, "The value id \"\(id)\" is named twice in one version. Name each id once.", valueID: id)
+            throw StoreError(.duplicateID, "The value id \"\(id)\" occurs twice in one version. Give each id once.", valueID: id)
         }
         return nil
     }

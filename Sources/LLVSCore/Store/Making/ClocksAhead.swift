@@ -19,8 +19,8 @@ package struct ClocksAhead {
         let ahead = hours < 48 ? "\(hours) h" : hours < 8_766_000 ? "\(hours / 24) days" : "more than a thousand years"
         let error = StoreError(
             .clockAhead,
-            "\(name) is \(ahead) ahead of this one, says version \(version.id), which is in \(store) and counts as made when it came. "
-                + "Set the clock there, or here: until then what is changed there counts as newer than what others change.",
+            "\(name) is \(ahead) ahead of this one, by version \(version.id), which is in \(store) and counts as made when it arrived. "
+                + "Set the clock there, or here: until then, changes made there count as newer than those of other devices.",
             versionID: version.id.description)
         Log.write(.warning, error.message)
         if untold.count < ClocksAhead.mostUntold { untold.append(error) }

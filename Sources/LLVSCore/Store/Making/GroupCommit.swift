@@ -74,8 +74,8 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
                     synced, appended,
                     StoreError(
                         .unknownOutcome,
-                        "A sync was left by a callback of the storage that did not return. "
-                            + "Whether what it was to make durable is on the medium is not known."
+                        "A callback of the storage did not return from a sync. "
+                            + "It is not known whether the bytes that it was to make durable are on the medium."
                     )
                 ))
             synced = appended

@@ -93,8 +93,8 @@ package struct PendingVersions {
     /// Checking so many versions for their blobs costs little.
     private static let few = 64
 
-    /// Returns the versions that wait for blobs, if some blobs may have arrived. If the storage cannot tell, many versions are only
-    /// checked so often that most of the time is left for other work.
+    /// Returns the versions that wait for blobs, if some blobs may have arrived. If the storage cannot report that, many versions are
+    /// checked only so often that most of the time is left for other work.
     /// - Parameter mark: the storage's current mark.
     mutating func takeWaitingForBlobs(_ mark: BlobMark?) -> [Record] {
         if let mark, mark == blobMark { return [] }

@@ -149,7 +149,7 @@ extension Store {
                     }
                 }
                 guard places.count == items.count else {
-                    throw StoreError(.internal, "A storage told \(places.count) places for \(items.count) records.")
+                    throw StoreError(.internal, "A storage returned \(places.count) places for \(items.count) records.")
                 }
                 for i in items.indices { items[i].place = places[i] }
             } catch {
@@ -268,7 +268,7 @@ extension Store {
             try Log.holding { try commits.group.wait(for: ticket) { try storage.sync() } }
         } catch var error as StoreError {
             guard let version = items.last?.draft.version else { throw error }
-            if error.code != .unknownOutcome { error.message = "\(error.message) Whether version \(version.id) is stored is not known." }
+            if error.code != .unknownOutcome { error.message = "\(error.message) It is not known whether version \(version.id) is stored." }
             error.code = .unknownOutcome
             throw unconfirmed(items, error)
         }

@@ -48,7 +48,7 @@ extension Store {
             isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
             if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
         }
-        // For a few changes no map is built, except now and then.
+        // For a few changes a map is built only occasionally.
         let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
         let (recorded, kept) = try effective(sorted, on: first, view)
         return try removingUnused(kept) {
@@ -130,7 +130,7 @@ extension Store {
             throw StoreError(
                 .invalidVersionID,
                 "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, "
-                    + "and this one holds something else. Give no id, or one of another form. Of a version whose outcome was not known: "
+                    + "and this version holds something else. Give no id, or one of another form. If its outcome was not known: "
                     + "it is not stored; make it without an id.",
                 versionID: id.description)
         }
@@ -150,14 +150,14 @@ extension Store {
         guard timestamp.isFinite else {
             throw StoreError(
                 .invalidArgument,
-                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the time now.")
+                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the current time.")
         }
         guard let behind, timestamp <= behind else { return }
         let since1970 = Version.secondsFrom1970To2001
         throw StoreError(
             .invalidArgument,
             "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. "
-                + "Give a later one, or none for the time now.",
+                + "Give a later one, or none for the current time.",
             versionID: predecessor?.description)
     }
 
@@ -222,7 +222,7 @@ extension Store {
         }
         let changes = sorted.relabelled(items)
         guard !kept.isEmpty else { return (changes, []) }
-        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Putting \(changes.count) changes together")
+        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Preparing \(changes.count) changes")
         var list = Array(changes)
         for (position, value) in kept { value.set(&list[position]) }
         return (RecordChanges(list), kept.map(\.value))
@@ -270,7 +270,7 @@ extension Store {
             throw StoreError(
                 .invalidReference,
                 "A change names the bytes of \"\(id)\" stored in version \(stored), which stored none. "
-                    + "Use a reference that a version or a fork gave.",
+                    + "Use a reference from a version or a fork.",
                 valueID: id, versionID: stored.description)
         }
         return ordinal
@@ -335,7 +335,7 @@ extension Store {
             throw StoreError(
                 .versionMismatch,
                 "Version \(wanted.id) exists already and is a different one: its predecessors, timestamp, metadata or changes differ. "
-                    + "The one that is here stays; make the other under an id of its own.",
+                    + "The version in the store stays; make the other under an id of its own.",
                 versionID: wanted.id.description)
         }
         return existing

@@ -86,8 +86,8 @@ extension Store {
                 guard got >= 0, got <= buffer.count else {
                     throw StoreError(
                         .invalidArgument,
-                        "Reading the value of \"\(source.id)\" gave \(UInt(bitPattern: got)) bytes "
-                            + "where there is room for \(buffer.count).",
+                        "Reading the value of \"\(source.id)\" returned \(UInt(bitPattern: got)) bytes "
+                            + "for a buffer of \(buffer.count).",
                         valueID: source.id)
                 }
                 if got == 0 { return }
@@ -96,8 +96,8 @@ extension Store {
                     if source.size != nil { throw Store.wrongSize(source.id, limit, "more") }
                     throw StoreError(
                         .tooLarge,
-                        "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), which is the most that is allowed. "
-                            + "Cut it into several values.",
+                        "The value of \"\(source.id)\" has more than \(limit) bytes (1 GiB), the most that is allowed. "
+                            + "Split it into several values.",
                         valueID: source.id)
                 }
                 let piece = UnsafeRawBufferPointer(rebasing: buffer[..<got])
@@ -125,7 +125,7 @@ extension Store {
 
     private static func wrongSize(_ id: ValueID, _ told: Int, _ found: String) -> StoreError {
         StoreError(
-            .invalidArgument, "The value of \"\(id)\" was to have \(told) bytes and has \(found). Give the size that it has, or none.",
+            .invalidArgument, "The given size of the value \"\(id)\" is \(told) bytes, but it has \(found). Give its actual size, or none.",
             valueID: id)
     }
 }

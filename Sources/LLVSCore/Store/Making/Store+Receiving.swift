@@ -6,7 +6,7 @@ extension Store {
         public var version: Version
         /// Its changes, in any order, without duplicate ids.
         public var changes: [Value.Change]
-        /// Whether it is what its id claims, if that was checked already.
+        /// Whether it matches its id, if that was checked already.
         package var vouching: Vouching?
         /// The changes whose bytes are in a file of the storage already, by index. They have no data.
         package var written: [Int: WrittenValue] = [:]
@@ -36,13 +36,13 @@ extension Store {
         case alreadyPresent
         /// The version was present and damaged, and was repaired.
         case repaired
-        /// Nothing of it was stored, for this reason.
+        /// Nothing of it was stored, for the given reason.
         case problem(StoreError)
     }
 
     /// Adds versions as one batch, predecessors first, whatever their order. For a version that cannot be added, the result has the
-    /// problem, which holds back only its descendants. A version that is not what its id claims (`.contentMismatch`) does not keep others
-    /// out, even with the same id. A present version with known damage is repaired.
+    /// problem, which only its descendants share. A version that does not match its id (`.contentMismatch`) does not prevent others from
+    /// being added, even with the same id. A present version with known damage is repaired.
     /// - Parameters:
     ///   - received: the versions with their changes. An id may occur several times.
     ///   - isVerifying: whether to read all present versions for damage.
@@ -125,7 +125,7 @@ extension Store {
         throw StoreError(
             .noSpace,
             "Receiving \(drafts.count) versions with \(needed) bytes into \(description) failed: \(room.free) bytes are free, of which "
-                + "\(room.reserve) are left for what is saved here. Make room (or raise the quota), and exchange again; nothing stored "
+                + "\(room.reserve) are reserved for local saves. Make room (or raise the quota), and exchange again; nothing stored "
                 + "before is affected.")
     }
 
@@ -138,7 +138,7 @@ extension Store {
         }
     }
 
-    /// A valid received version that is what its id claims.
+    /// A valid received version that matches its id.
     private struct Prepared {
         /// Borrowed from the version, in order of the ids.
         var sorted: [RecordChange]
@@ -156,9 +156,9 @@ extension Store {
         return prepared
     }
 
-    /// Restores the original form of a merge that another implementation relayed. That records what differs from either predecessor, and
-    /// adds a `preserve` or `preserveRemoval` of what prevails at the first predecessor in any case. The id is that of the merge without
-    /// these changes, so they are dropped.
+    /// Restores the original form of a merge that another implementation relayed. The other implementation records what differs from either
+    /// predecessor, and adds a `preserve` or `preserveRemoval` of what prevails at the first predecessor in any case. The id is that of the
+    /// merge without these changes, so they are dropped.
     /// - Parameter look: called now and then. It may throw to end the work.
     /// - Throws: `.contentMismatch` if the id does not match without them either, `.missingPredecessor`, and the errors of reading.
     private func asMade(
@@ -207,7 +207,7 @@ extension Store {
         return try maps.prevailing(at: ordinal).lookup(key).map { versionID($0.version) }
     }
 
-    /// Records whether a version is what its id claims, so that its bytes need not be retained for that.
+    /// Records whether a version matches its id, so that its bytes need not be retained for that.
     /// - Throws: `.contentMismatch`, and the errors in its changes.
     package func look(at received: inout ReceivedVersion) throws {
         guard received.version.id.hasContentForm else { return }
@@ -218,7 +218,7 @@ extension Store {
         received.vouching = vouching
     }
 
-    /// Returns whether a version is valid and what its id claims. Precondition: its predecessors are present.
+    /// Returns whether a version is valid and matches its id. Precondition: its predecessors are present.
     package func isGenuine(_ received: ReceivedVersion) throws -> Bool {
         do {
             return try withExtendedLifetime(received) {
@@ -280,13 +280,13 @@ extension Store {
         else {
             throw StoreError(
                 .invalidArgument,
-                "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was taken; "
-                    + "whoever made it must make it anew.",
+                "Version \(version.id) has a timestamp or predecessors that no version can have. Nothing of it was stored; "
+                    + "its maker must make it again.",
                 versionID: version.id.description)
         }
         guard received.changes.count <= Limits.changesPerVersion else {
             throw StoreError(
-                .tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) go into one.",
+                .tooLarge, "Version \(version.id) has \(received.changes.count) changes; at most \(Limits.changesPerVersion) are allowed.",
                 versionID: version.id.description)
         }
         try Memory.expect(
@@ -309,7 +309,7 @@ extension Store {
             if i > 0, Bytes.equal(sorted[i - 1].id, sorted[i].id) {
                 throw StoreError(
                     .duplicateID,
-                    "Version \(version.id) names \"\(id)\" twice. Nothing of it was taken; whoever made it must make it anew.", valueID: id,
+                    "Version \(version.id) names \"\(id)\" twice. Nothing of it was stored; its maker must make it again.", valueID: id,
                     versionID: version.id.description)
             }
         }
@@ -325,7 +325,7 @@ extension Store {
             guard identityDigest(other.version, other.changes) == identityDigest(version, sorted) else {
                 throw StoreError(
                     .versionMismatch,
-                    "Version \(version.id) came twice at once, and the two differ. One was taken; remove the other where it comes from.",
+                    "Version \(version.id) arrived twice at once, and the two differ. One was stored; remove the other at its origin.",
                     versionID: version.id.description)
             }
             return nil
@@ -347,7 +347,7 @@ extension Store {
                 throw StoreError(
                     .invalidReference,
                     "Version \(version.id) preserves bytes of version \(stored), which is not among its ancestors. "
-                        + "Nothing of it was taken; whoever made it must make it anew.",
+                        + "Nothing of it was stored; its maker must make it again.",
                     valueID: ValueID(unchecked: change.id), versionID: version.id.description)
             }
             try checkStored(change.id, ordinal, stored, for: version.id, beside: others)
@@ -368,7 +368,7 @@ extension Store {
     private func knownOrdinal(_ id: VersionID, for version: VersionID, beside others: Batch) throws -> UInt32 {
         if let ordinal = lock.withRead({ dag.ordinal(of: id) }) ?? others.index[id].map({ others.drafts[$0].ordinal }) { return ordinal }
         throw StoreError(
-            .missingPredecessor, "Version \(version) builds on version \(id), which is not here. Add that first, or both at once.",
+            .missingPredecessor, "Version \(version) builds on version \(id), which is not in the store. Add that first, or both at once.",
             versionID: id.description)
     }
 
@@ -386,7 +386,7 @@ extension Store {
             throw StoreError(
                 .invalidReference,
                 "Version \(version) preserves \"\(ValueID(unchecked: id))\" of version \(stored), which stored no such value. "
-                    + "Nothing of it was taken; whoever made it must make it anew.",
+                    + "Nothing of it was stored; its maker must make it again.",
                 valueID: ValueID(unchecked: id), versionID: version.description)
         }
     }

@@ -222,7 +222,7 @@ package struct BatchFilling {
         let stored = try VersionID(ascii: batch.storedVersion(one.row))
         try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
             guard bytes.count == target.count else {
-                throw store.records.damaged(place, "has a value of another size than was told", version: stored, value: id)
+                throw store.records.damaged(place, "has a value of another size than was recorded", version: stored, value: id)
             }
             target.copyMemory(from: bytes)
         }

@@ -1,6 +1,6 @@
 /// The combined changes of a chain of versions, each based on the one before: one per id, in byte order.
 package struct ChainChanges {
-    /// The state of an id before the first of the versions, as far as their records tell.
+    /// The state of an id before the first of the versions, as far as their records show it.
     package enum Before: UInt8 { case absent, present, unknown }
 
     package struct Item {
@@ -13,7 +13,7 @@ package struct ChainChanges {
         /// Whether an earlier version stored the bytes, which the change names.
         var isPreserved: Bool
 
-        /// Whether a value was present before, and the change made a difference; nil if the records do not tell.
+        /// Whether a value was present before, and the change made a difference; nil if the records do not show it.
         var toldBefore: Bool? {
             // A preserved value may be the one that was present before.
             isPreserved || before == .unknown ? nil : before == .present

@@ -23,7 +23,7 @@ public final class HistoryWalk {
     public struct Step: Hashable, Sendable {
         /// The version.
         public var version: VersionID
-        /// What it recorded of the queried value; nil if none was queried.
+        /// The change that it recorded of the queried value; nil if none was queried.
         public var kind: Value.Change.Kind?
     }
 
@@ -31,7 +31,7 @@ public final class HistoryWalk {
     private let branch: BranchName?
     private let value: ValueID?
     private let prefix: [UInt8]
-    /// What remains to be walked: a queue by generations, or a list made beforehand.
+    /// The versions that are still to be walked: a queue by generations, or a list made beforehand.
     private var queue = WalkQueue()
     private var listed: ArraySlice<UInt32> = []
     /// For a walk by generations for one value: the versions that may have changed it and remain, and the least generation of these.

@@ -11,7 +11,7 @@ package enum PageLimits {
     package static func count(_ limit: Int) -> Int { limit <= 0 ? count : min(limit, most) }
 }
 
-/// Which page of the values at a version to read.
+/// The page of the values at a version that is to be read.
 package struct PageQuery {
     /// Only ids in this range.
     package var range = IDRange.all

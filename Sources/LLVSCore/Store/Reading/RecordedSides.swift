@@ -15,7 +15,7 @@ package struct Difference {
     }
 }
 
-/// What two versions recorded since their chains of first predecessors met. Only that is read, and maps only if a record does not tell
+/// What two versions recorded since their chains of first predecessors met. Only that is read. Maps are read only if a record does not show
 /// what it replaced.
 final class RecordedSides {
     private let store: Store
@@ -28,7 +28,7 @@ final class RecordedSides {
     private var met: Prevailing?
 
     /// Nil if the two do not meet, or only far away.
-    /// - Parameter needsMaps: whether maps are needed in any case, for what the records do not tell.
+    /// - Parameter needsMaps: whether maps are needed in any case, for entries that the records do not show.
     init?(_ a: UInt32, _ b: UInt32, needsMaps: Bool, in store: Store, _ control: PacedControl = .none) throws {
         let mapsAreHere = needsMaps || (store.maps.slot(a) != nil && store.maps.slot(b) != nil)
         let limit = MapPolicy.mostCompared(mapsAreHere: mapsAreHere)

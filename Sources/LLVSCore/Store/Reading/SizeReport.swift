@@ -1,8 +1,8 @@
-/// What `Store.size` counts, and how it groups it.
+/// The options of `Store.size`: what it counts, and how it groups it.
 public struct SizeQuery: Sendable {
     /// Only values whose ids have this prefix; empty for everything that is on the medium.
     public var prefix: [UInt8]
-    /// How many parts of an id that end in "/" a group by prefix has, counted behind `prefix`. `eachID` makes a group of each id.
+    /// How many parts of an id that end in "/" a group by prefix has, counted after `prefix`. `eachID` makes a group of each id.
     public var depth: Int
     /// The most groups by prefix, and the most by version, the largest ones. The others are combined in one group.
     public var limit: Int
@@ -14,14 +14,14 @@ public struct SizeQuery: Sendable {
     }
 }
 
-/// What takes space in a store: `Store.size`.
+/// A report of what takes space in a store: `Store.size`.
 ///
 /// A value counts where it is stored, once, however many versions show it. A value that is stored as a difference counts with the bytes of
 /// the difference. If several values are in one file, its bytes count once: for the first that prevails at a head, else for the first.
 public struct SizeReport: Sendable {
     /// How a row groups bytes.
     public enum Group: UInt32, Sendable {
-        /// By what they are: see `Kind`.
+        /// By the kind of the bytes: see `Kind`.
         case kind = 1
         /// By the beginning of the ids of values.
         case prefix
@@ -31,7 +31,7 @@ public struct SizeReport: Sendable {
         case version
     }
 
-    /// What bytes are.
+    /// The kinds of bytes.
     public enum Kind: Int, CaseIterable, Sendable {
         /// Headers and tables of changes: what a version is, without the bytes of its values.
         case record
@@ -41,7 +41,7 @@ public struct SizeReport: Sendable {
         case blob
         /// Caches, which can be built again.
         case cache
-        /// All else: frames, room that is reserved, records that are there twice, pending versions, pages of a database.
+        /// Everything else: frames, reserved room, records that are stored twice, pending versions, pages of a database.
         case other
         /// The name of its row.
         public var name: String {
@@ -90,18 +90,18 @@ public struct SizeReport: Sendable {
         public var name: [UInt8]
         /// Of a row for groups beyond the limit: how many; else 0.
         public var combined: UInt64 = 0
-        /// What it counts.
+        /// The counts of the row.
         public var counts: Counts
     }
 
     /// Versions whose changes were counted.
     public var versions: UInt64 = 0
-    /// Of these, versions whose tables of changes are damaged: what cannot be read of them counts as `record`.
+    /// Of these, versions whose tables of changes are damaged: their unreadable parts count as `record`.
     public var unread: UInt64 = 0
     /// Everything.
     public var total = Counts()
     /// By kind, then by prefix, by month and by version. Prefixes and versions are sorted by bytes, the largest first; months by time. The
-    /// kinds add up to the total, the prefixes to the kinds `value` and `blob`, and so do months and versions, with `record` added.
+    /// kinds add up to the total, the prefixes to the kinds `value` and `blob`, and months and versions to these and `record`.
     public var rows: [Row] = []
 }
 

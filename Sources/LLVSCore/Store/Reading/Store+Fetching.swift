@@ -45,7 +45,7 @@ extension Store {
         if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
             guard let found = try records.findChange(located.place, id), let known = MapEntry(version: entry.version, found) else {
                 throw records.damaged(
-                    located.place, "does not hold a value that another version says it does", version: located.stored, value: id)
+                    located.place, "lacks a value that another version names", version: located.stored, value: id)
             }
             if let blob = found.body.blob {
                 try records.check(blob, found.body, located.place, id: id, stored: located.stored)
@@ -69,7 +69,7 @@ extension Store {
             return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
                 guard bytes.count == target.count else {
                     throw records.damaged(
-                        located.place, "has a value of another size than was told", version: located.stored, value: id)
+                        located.place, "has a value of another size than was recorded", version: located.stored, value: id)
                 }
                 target.copyMemory(from: bytes)
                 return bytes.count

@@ -95,7 +95,7 @@ extension Store {
     ///   - control: checked with stage `.reading`.
     public func versions(of id: ValueID, _ control: OperationControl = OperationControl()) throws -> [Version] {
         try checkOpen()
-        let paced = control.paced(.reading, doing: "Looking for what stored \(id) in \(description)")
+        let paced = control.paced(.reading, doing: "Finding the versions that stored \(id) in \(description)")
         try paced.look()
         let found = try versionsThatMayHaveChanged(id, control).filter { ordinal in
             try paced.step()
@@ -195,8 +195,8 @@ extension Store {
         return out
     }
 
-    /// Returns the changes that lead from the state at `a` to that at `b`, as insert, update and remove, in byte order of the ids. The
-    /// two versions may be any. References are compared: a value that was stored again counts as an update, even with the same bytes.
+    /// Returns the changes that lead from the state at `a` to that at `b`, as insert, update and remove, in byte order of the ids. Any two
+    /// versions can be compared. References are compared: a value that was stored again counts as an update, even with the same bytes.
     /// - Parameters:
     ///   - a: the version to begin at.
     ///   - b: the version to reach.

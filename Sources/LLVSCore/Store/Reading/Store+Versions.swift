@@ -1,12 +1,12 @@
-/// Asking about versions and their dag.
+/// Reads versions and their relations in the DAG.
 extension Store {
-    /// A version by its id, looked for with a reload when it is not known; nil when it is nowhere. The empty root is in every store.
+    /// Returns a version by its id; nil if it does not exist. Reloads if the version is not known. The empty root is in every store.
     public func version(_ id: VersionID) throws -> Version? {
         guard let ordinal = try findReadable(id) else { return nil }
         return try version(ordinal)
     }
 
-    /// Whether a version is here, whole, with all its ancestry. Does not reload.
+    /// Returns whether a version is in the history, so that all its ancestry is. Does not reload.
     public func contains(_ id: VersionID) throws -> Bool {
         try lock.withRead {
             try checkOpenLocked()
@@ -17,9 +17,9 @@ extension Store {
     package func version(_ ordinal: UInt32) throws -> Version {
         let (id, row) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)]) }
         let header = try records.header(row.place)
-        // A history that comes from a cache may say anything.
+        // A history from a cache is not trusted: compare it with the record.
         guard header.checksum == row.checksum, header.id == id else {
-            throw records.damaged(row.place, "is not the one that was there", version: id)
+            throw records.damaged(row.place, "is not the one that was found before", version: id)
         }
         var version = header.version
         version.madeAt = row.made
@@ -28,15 +28,15 @@ extension Store {
 
     package func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
 
-    /// The versions without successors, newest first. O(heads × log heads), and reads one record for each that is given.
+    /// Returns the versions without successors, newest first. O(heads × log heads), and reads one record for each returned version.
     /// - Parameters:
-    ///   - limit: at most so many, the newest ones.
-    ///   - control: looked at with stage `.listing`.
+    ///  - limit: the most versions to return; the newest ones.
+    ///  - control: checked with stage `.listing`.
     public func heads(limit: Int = .max, _ control: OperationControl = OperationControl()) throws -> [Version] {
         let control = control.paced(.listing, doing: "Listing the heads of \(description)")
         try control.look()
         return try readableVersions(control) {
-            // In order without the lock: others may have made any number of them.
+            // Sorted without the lock: other devices may have made any number of them.
             let found = try lock.withRead {
                 try checkOpenLocked(); return Array(dag.headOrdinals)
             }
@@ -44,7 +44,7 @@ extension Store {
         }
     }
 
-    /// Ids of the heads, newest first. O(heads × log heads), nothing is read.
+    /// Returns the ids of the heads, newest first. O(heads × log heads); reads no records.
     public func headIDs() throws -> [VersionID] {
         try orderKeys(
             lock.withRead {
@@ -53,7 +53,7 @@ extension Store {
         ).sorted(by: OrderKey.isNewer).map(\.id)
     }
 
-    /// The newest head; nil in an empty store.
+    /// Returns the newest head; nil in an empty store.
     public func mostRecentHead() throws -> Version? {
         try readableVersions {
             try lock.withRead {
@@ -63,11 +63,11 @@ extension Store {
         }.first
     }
 
-    /// The heads that carry the branch, newest first. O(heads), and reads one record for each that is given.
+    /// Returns the heads that carry the branch, newest first. O(heads), and reads one record for each returned version.
     /// - Parameters:
-    ///   - branch: its name.
-    ///   - limit: at most so many, the newest ones.
-    ///   - control: looked at with stage `.listing`.
+    ///  - branch: the name of the branch.
+    ///  - limit: the most versions to return; the newest ones.
+    ///  - control: checked with stage `.listing`.
     public func heads(
         onBranch branch: String, limit: Int = .max, _ control: OperationControl = OperationControl()
     ) throws -> [Version] {
@@ -81,12 +81,12 @@ extension Store {
         }
     }
 
-    /// The versions that have this one as a predecessor, newest first.
+    /// Returns the versions that have this one as a predecessor, newest first.
     /// - Parameters:
-    ///   - id: a version of the history.
-    ///   - control: looked at with stage `.listing`.
+    ///  - id: a version of the history.
+    ///  - control: checked with stage `.listing`.
     public func successors(of id: VersionID, _ control: OperationControl = OperationControl()) throws -> [Version] {
-        let control = control.paced(.listing, doing: "Listing what is built on \(id) in \(description)")
+        let control = control.paced(.listing, doing: "Listing the successors of \(id) in \(description)")
         try control.look()
         let ordinal = try requireOrdinal(id)
         return try readableVersions(control) {
@@ -94,11 +94,11 @@ extension Store {
         }
     }
 
-    /// All versions, newest first in topological order: each before its predecessors. `walk` gives them a page at a time.
+    /// Returns all versions, newest first in topological order: each before its predecessors. `walk` returns them page by page.
     public func history() throws -> [VersionID] { try allVersionIDs().reversed() }
 
-    /// All versions, each after its predecessors. O(versions × log versions).
-    /// - Parameter control: looked at with stage `.listing`.
+    /// Returns all versions, each after its predecessors. O(versions × log versions).
+    /// - Parameter control: checked with stage `.listing`.
     public func allVersionIDs(_ control: OperationControl = OperationControl()) throws -> [VersionID] {
         let control = control.paced(.listing, doing: "Listing the versions of \(description)")
         try control.look()
@@ -109,33 +109,32 @@ extension Store {
         }.sorted { try control.look() }.map(\.id)
     }
 
-    /// Whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
+    /// Returns whether `a` can be reached from `b` by going back at least one step: no version is its own ancestor.
     /// - Parameters:
-    ///   - a: a version of the history.
-    ///   - b: another one.
-    ///   - control: looked at with stage `.reading`.
+    ///  - a: a version of the history.
+    ///  - b: another one.
+    ///  - control: checked with stage `.reading`.
     public func isAncestor(_ a: VersionID, of b: VersionID, _ control: OperationControl = OperationControl()) throws -> Bool {
-        let control = control.paced(.reading, doing: "Looking whether \(b) is built on \(a) in \(description)")
+        let control = control.paced(.reading, doing: "Checking whether \(b) descends from \(a) in \(description)")
         try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         return try walk(AncestorSearch(x, of: y), control.look)
     }
 
-    /// All best common ancestors, newest first; the older of the two when it is an ancestor of the other.
-    /// Empty when the two are not related. Costs by what lies between the versions and their bases.
+    /// Returns all best common ancestors, newest first. If one version is an ancestor of the other, it is the only one. Returns none if the
+    /// two are not related. The cost grows with what is between the versions and their bases.
     /// - Parameters:
-    ///   - a: a version of the history.
-    ///   - b: another one.
-    ///   - control: looked at with stage `.reading`.
+    ///  - a: a version of the history.
+    ///  - b: another one.
+    ///  - control: checked with stage `.reading`.
     public func mergeBases(_ a: VersionID, _ b: VersionID, _ control: OperationControl = OperationControl()) throws -> [VersionID] {
-        let control = control.paced(.reading, doing: "Looking for what \(a) and \(b) have in common in \(description)")
+        let control = control.paced(.reading, doing: "Finding the common ancestors of \(a) and \(b) in \(description)")
         try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         return try ids(walk(CommonAncestors([x], [y]), control.look))
     }
 
-    /// Where the record of a version is.
-    /// The records that are known of a version: one that is here or waits. The caller holds no lock.
+    /// Returns where the known records of a version are, whether it is in the history or pending. The caller holds no lock.
     package func recordPlaces(of id: VersionID) -> [RecordPlace] {
         lock.withRead {
             if let ordinal = dag.ordinalIncludingStaged(of: id) { return [dag.rows[Int(ordinal)].place] }

@@ -23,7 +23,7 @@ public final class ValueBatch: @unchecked Sendable {
         fileprivate(set) var storing = Row.none
     }
 
-    /// In order of the ids, or in the requested order.
+    /// The rows, in order of the ids, or in the requested order.
     public internal(set) var rows = ContiguousArray<Row>()
     /// The number of rows with a value.
     public private(set) var presentCount = 0
@@ -148,7 +148,7 @@ public final class ValueBatch: @unchecked Sendable {
             let (needed, overflow) = count.addingReportingOverflow(size)
             let wanted = max(needed, capacity < 1 << 24 ? capacity * 2 : capacity / 4 * 5, 256)
             guard !overflow, let moved = llvs_shim_reallocate(start, wanted) else {
-                throw StoreError(.outOfMemory, "There is no memory for \(size) bytes more of values. Ask for fewer at once.")
+                throw StoreError(.outOfMemory, "There is no memory for \(size) more bytes of values. Read fewer at once.")
             }
             start = moved
             capacity = wanted

@@ -83,7 +83,7 @@ public final class ValueReader: @unchecked Sendable {
             if entry.bodyOffset == 0 {
                 guard let found = try store.records.findChange(place, raw), found.body.size == size else {
                     throw store.records.damaged(
-                        place, "does not hold a value that another version says it does", version: storedVersion, value: raw)
+                        place, "lacks a value that another version names", version: storedVersion, value: raw)
                 }
                 if let blob = found.body.blob {
                     try store.records.check(blob, found.body, place, id: raw, stored: storedVersion)
@@ -107,7 +107,7 @@ public final class ValueReader: @unchecked Sendable {
         case .unread: throw StoreError(.internal, "The value of \"\(id)\" was not opened.")
         case .whole(let bytes):
             guard bytes.count - offset >= wanted.count else {
-                throw StoreError(.internal, "The value of \"\(id)\" is not as long as it was.")
+                throw StoreError(.internal, "The value of \"\(id)\" has changed its size.")
             }
             bytes.withUnsafeBytes { wanted.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + wanted.count])) }
         case .blob(let blob):

@@ -21,10 +21,10 @@ extension Store {
     private func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         let began = Log.begin(.info)
         let report = try Log.holding { try storage.compact(trigger, control) }
-        let why = report.syncMarker.map { "; nothing is done there, since \($0) tells of a folder sync" } ?? ""
+        let why = report.syncMarker.map { "; nothing is done there, since \($0) shows that a program syncs the folder" } ?? ""
         Log.write(
             report.made > 0 || report.deleted > 0 ? .info : .debug,
-            "Compacted \(description): \(report.folded) files put together into \(report.made) (\(report.bytesWritten) bytes), "
+            "Compacted \(description): \(report.folded) files compacted into \(report.made) (\(report.bytesWritten) bytes), "
                 + "\(report.deleted) deleted (\(report.bytesDeleted) bytes)\(why)\(Log.duration(since: began)).")
         if report.made > 0 || report.deleted > 0 { lock.withWrite { caches.areOutdated = true } }
         return report
@@ -41,7 +41,7 @@ extension Store {
     func compactIfItPays(_ trigger: CompactionTrigger, _ control: OperationControl = OperationControl()) {
         guard !storage.isReadOnly else { return }
         do { _ = try compact(trigger, control) } catch {
-            Log.write(.info, "Compacting \(description) was left for later: \(error)")
+            Log.write(.info, "Compacting \(description) was postponed: \(error)")
         }
     }
 }

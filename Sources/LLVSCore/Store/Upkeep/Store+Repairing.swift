@@ -89,7 +89,7 @@ extension Store {
                 moved = try withCommitLock {
                     try checkOpen()
                     guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else {
-                        throw StoreError(.internal, "A storage appended a record and told no place.")
+                        throw StoreError(.internal, "A storage appended a record and returned no place.")
                     }
                     return (place, encoder.checksum)
                 }
@@ -142,13 +142,13 @@ extension Store {
     private static func isAnother(_ id: VersionID) -> StoreError {
         StoreError(
             .versionMismatch,
-            "Version \(id) is damaged here, and was not repaired: the one that came is another, for what is whole here of it is not the "
-                + "same there. Retrieve from where the version was made.",
+            "Version \(id) is damaged here, and was not repaired: the one that arrived is another version: its contents differ from "
+                + "what is undamaged here. Retrieve from the maker of the version.",
             versionID: id.description)
     }
 
     private struct Comparison {
-        /// All blobs of the record in order, with their sizes; none if the record cannot tell.
+        /// All blobs of the record in order, with their sizes; none if the record does not show them.
         var blobs: [(id: BlobID, size: Int)] = []
         /// The damaged or missing blobs, and the indexes of the changes with their bytes.
         var damagedBlobs: [(BlobID, Int)] = []

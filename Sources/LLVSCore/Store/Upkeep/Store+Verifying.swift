@@ -90,7 +90,7 @@ extension Store {
                     let words = SHA256.words(bytes)
                     try withUnsafeBytes(of: words) { found in
                         if let digest = entry.digest, !digest.elementsEqual(found) {
-                            throw records.damaged(place, "tells a digest that its value does not have", version: header.id, value: entry.id)
+                            throw records.damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
                         }
                         check?.add(setting: entry.id, size: entry.size, digest: found)
                     }
@@ -114,8 +114,8 @@ extension Store {
                 StorageDamage(
                     file: file, offset: offset,
                     message:
-                        "Version \(id) says that it stored \(version.valueDataSize) bytes of values, and stored \(sum). "
-                        + "All of it can be read; whoever wrote the record wrote it wrong.",
+                        "Version \(id) records that it stored \(version.valueDataSize) bytes of values, and stored \(sum). "
+                        + "All of it can be read; the writer of the record made a mistake.",
                     version: id, lost: .nothing))
         }
         if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
@@ -123,8 +123,8 @@ extension Store {
                 StorageDamage(
                     file: file, offset: offset,
                     message:
-                        "What is recorded under the id of version \(id) is not what the id says: "
-                        + "somebody wrote another version under it, or changed it. The genuine version is not here.",
+                        "The record of version \(id) does not match the id: "
+                        + "another version was written under it, or it was changed. The genuine version is not in the store.",
                     version: id, lost: .version))
         }
         return values
@@ -163,8 +163,8 @@ extension Store {
                         file: file, offset: offset,
                         message:
                             "Version \(header.id) preserves \"\(value)\" of version \(stored), which is not among its ancestors. "
-                            + "It can be read here, and "
-                            + "others refuse the version: whoever wrote the record wrote it wrong. Make a version of its values anew.",
+                            + "It can be read here, but "
+                            + "other devices refuse the version: its writer made a mistake. Make a new version with its values.",
                         version: header.id, value: value, lost: .nothing))
                 return
             }
@@ -175,7 +175,7 @@ extension Store {
                 file: file, offset: offset,
                 message:
                     "Version \(header.id) preserves \"\(value)\" of version \(stored), which stored no such value: reading it fails. "
-                    + "Whoever wrote the record wrote it wrong; store the value anew.",
+                    + "The writer of the record made a mistake; store the value again.",
                 version: header.id, value: value, lost: .value))
     }
 
@@ -250,7 +250,7 @@ extension Store {
     private func tellIfWaiting(_ damage: inout StorageDamage) {
         guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
         damage.lost = .version
-        damage.message += " Until then version \(version) waits, and so does all that builds on it."
+        damage.message += " Until then version \(version) and all its descendants wait."
     }
 
     private struct Spot: Hashable {

@@ -103,7 +103,7 @@ extension Store {
         return StorageDamage(
             file: storage.cacheLocation(name), offset: 0,
             message:
-                "A cache tells other than the records: \(what). \(advice), and is made again; "
+                "A cache contradicts the records: \(what). \(advice), and is rebuilt; "
                 + "close the store and open it, since what was read through this handle may be wrong.",
             version: version, lost: .nothing)
     }

@@ -1,7 +1,7 @@
-/// Withdraws versions whose records are damaged. A history from the caches names versions without reading their records. If a record
-/// turns out to be damaged, the history changes to what the records alone would result in: the version is no longer in it, and its
-/// descendants wait. This affects calls that list versions or open a coordinator. A call for the version by its id gets the error: what
-/// the cache says of it keeps a retrieve from accepting another version with this id.
+/// Withdraws versions whose records are damaged. A history from the caches names versions without reading their records. If a record turns
+/// out to be damaged, the history becomes what the records alone would result in: the version leaves it, and its descendants wait. This
+/// affects calls that list versions or open a coordinator. A call for the version by its id gets the error: the cache still proves that a
+/// version has this id, so that a retrieve accepts no other one.
 extension Store {
     /// The same as `version`, but returns nil for a version from a cache whose record is damaged.
     package func readableVersion(_ id: VersionID) throws -> Version? {
@@ -70,8 +70,8 @@ extension Store {
         let damaged = Set(all.map(\.ordinal)), waiting = gone.filter { !damaged.contains($0) }
         Log.write(
             .warning,
-            "A cache of \(description) told of version \(versionID(all[0].ordinal))\(all.count > 1 ? " and \(all.count - 1) others" : ""), "
-                + "whose records are damaged. \(waiting.count) versions that build on such wait."
+            "A cache of \(description) held version \(versionID(all[0].ordinal))\(all.count > 1 ? " and \(all.count - 1) others" : ""), "
+                + "whose records are damaged. \(waiting.count) descendants of such versions wait."
         )
         for version in all { noteDamage(self.place(of: version.ordinal), version.error.message, version: versionID(version.ordinal)) }
         for ordinal in waiting {

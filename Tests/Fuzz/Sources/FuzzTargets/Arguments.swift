@@ -1,9 +1,9 @@
 import CLLVS
 import Glibc
 
-/// Makes arguments of C functions from an input: right ones, and every kind of wrong one that the header says is refused.
+/// Makes arguments of C functions from an input: valid ones, and every kind of invalid one that the header says is refused.
 ///
-/// Each piece of memory is as large as it says and not a byte more, so that AddressSanitizer sees what reads on.
+/// Each piece of memory has exactly the size that it claims, so AddressSanitizer notices reads beyond it.
 final class Arguments {
     var input: FuzzInput
     private var memory: [UnsafeMutableRawPointer] = []
@@ -20,7 +20,7 @@ final class Arguments {
     }
 
     private func copy(_ bytes: [UInt8]) -> llvs_bytes {
-        // None beyond the end may be read, and of none the address is no NULL.
+        // Nothing beyond the end may be read, and empty bytes have an address that is not NULL.
         guard let start = malloc(bytes.count == 0 ? 1 : bytes.count) else { fail("no memory for an argument") }
         memory.append(start)
         memcpy(start, bytes, bytes.count)
@@ -30,7 +30,7 @@ final class Arguments {
 
     static let absurd = [-1, Int.max, Int.min, 1 << 30 + 1, 1 << 40]
 
-    /// Bytes, none, ids that there are, or a size that none may have.
+    /// Arbitrary bytes, none, existing ids, or an impossible size.
     func bytes() -> llvs_bytes {
         let how = input.byte()
         switch how % 16 {
@@ -44,10 +44,10 @@ final class Arguments {
             return copy((0..<count).map { _ in input.byte() })
         }
     }
-    /// The id of a version that there is, if any.
+    /// The id of an existing version, if there is one.
     func version() -> llvs_bytes { versions.isEmpty ? copy([65]) : copy(versions[Int(input.byte()) % versions.count]) }
 
-    /// Elements one behind the other, `stride` bytes each; with a count or a stride that none may have, or as it should be.
+    /// Elements in succession, `stride` bytes each. The count and the stride are valid, or impossible.
     func array<T>(of _: T.Type, _ make: () -> T) -> (start: UnsafePointer<T>?, count: Int, stride: Int) {
         let how = input.byte(), count = Int(input.byte() % 6), size = MemoryLayout<T>.stride
         var stride = size
@@ -67,13 +67,13 @@ final class Arguments {
         for i in 0..<count {
             let row = UnsafeMutableRawBufferPointer(rebasing: rows[i * stride..<(i + 1) * stride])
             withUnsafeBytes(of: make()) { row.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0.prefix(stride))) }
-            // What a newer program would have there.
+            // A byte that a newer program may have set.
             if stride > MemoryLayout<T>.size, input.byte() % 8 == 0 { row[stride - 1] = input.byte() }
         }
         return rows.baseAddress.map { UnsafePointer($0.assumingMemoryBound(to: T.self)) }
     }
 
-    /// A struct that begins with its size: whole, none, of another size, or with a tail that says something.
+    /// A struct that begins with its size: whole, NULL, of another size, or with bytes set after its end.
     func structure<T>(_ value: T) -> UnsafeMutablePointer<T>? {
         let how = input.byte(), size = MemoryLayout<T>.size
         var told = size
@@ -92,7 +92,7 @@ final class Arguments {
         return piece.baseAddress?.assumingMemoryBound(to: T.self)
     }
 
-    /// A struct that is as it should be.
+    /// A valid struct.
     func whole<T>(_ value: T) -> UnsafeMutablePointer<T>? {
         let piece = allocate(MemoryLayout<T>.size)
         withUnsafeBytes(of: value) { piece.copyMemory(from: $0) }
@@ -100,7 +100,7 @@ final class Arguments {
         return piece.baseAddress?.assumingMemoryBound(to: T.self)
     }
 
-    /// A constant, mostly one that there is.
+    /// A constant; most often a valid one.
     func constant(_ last: UInt32) -> UInt32 {
         let byte = input.byte()
         return byte < 250 ? UInt32(byte) % (last + 1) : input.uint32()

@@ -3,9 +3,9 @@ import Glibc
 import LLVS
 
 
-/// Structs, lists and sizes handed in through the C functions, right and wrong.
+/// Structs, lists and sizes passed to the C functions, valid and invalid.
 ///
-///     input = calls, each a byte that says which, and what its arguments are made of (see `Arguments`)
+///     input = calls, each a byte that selects the function, and the bytes of its arguments (see `Arguments`)
 enum ArgumentsTarget {
     static let target = FuzzTarget(name: "arguments", run: run, seeds: seeds)
 
@@ -26,7 +26,7 @@ enum ArgumentsTarget {
         llvs_store_free(store)
     }
 
-    /// A status below zero comes with an error that says the same, and any other with none.
+    /// A negative status comes with an error of the same code, and any other status with none.
     @discardableResult
     static func call(line: UInt = #line, _ body: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status) -> Bool {
         var error: OpaquePointer?
@@ -47,7 +47,7 @@ enum ArgumentsTarget {
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
-        // The calls in order, with what comes of a few simple rows of bytes.
+        // The calls in order, with some simple patterns as their bytes.
         let patterns: [(String, (Int) -> UInt8)] = [
             ("zeros", { _ in 0 }), ("right", { _ in 15 }), ("ascending", { UInt8(truncatingIfNeeded: $0) }),
             ("mixed", { UInt8(truncatingIfNeeded: $0 * 37 ^ $0 >> 3) }),
@@ -66,7 +66,7 @@ enum ArgumentsTarget {
 }
 
 extension Arguments {
-    /// A store in memory: without options one would be made on disk.
+    /// Options of a store in memory. Without options it would be on disk.
     func memoryOptions() -> UnsafePointer<llvs_store_options>? {
         var options = llvs_store_options()
         options.storage = LLVS_STORAGE_MEMORY.rawValue
@@ -76,7 +76,7 @@ extension Arguments {
 
     func storeOptions() -> UnsafePointer<llvs_store_options>? {
         var options = llvs_store_options()
-        // Only in memory: what happens on disk is for the other targets.
+        // Only in memory. Other targets test what happens on disk.
         options.storage = input.byte() < 250 ? LLVS_STORAGE_MEMORY.rawValue : 99
         options.durability = constant(2)
         options.read_only = constant(0)
@@ -101,7 +101,7 @@ extension Arguments {
     }
 
     func metadata() -> (start: UnsafePointer<llvs_metadata_entry>?, count: Int) {
-        // They never grow: the stride is the struct.
+        // These structs never grow: the stride is their size.
         let how = input.byte()
         if how < 128 { return (nil, how > 120 ? Int(how) : 0) }
         let entries = allocate(MemoryLayout<llvs_metadata_entry>.stride * 2).bindMemory(to: llvs_metadata_entry.self)
@@ -122,7 +122,7 @@ extension Arguments {
         return structure(options).map { UnsafePointer($0) }
     }
 
-    /// A value that comes in pieces of three bytes, five pieces in all, or fails.
+    /// A value read in five pieces of three bytes, or one that fails.
     private func source() -> llvs_value_source {
         var source = llvs_value_source()
         source.id = bytes()
@@ -134,7 +134,7 @@ extension Arguments {
         case 0: break
         case 1: source.read = { _, _, _, _, _ in -1 }
         case 2:
-            // More than there was room for.
+            // Claims more bytes than there was room for.
             source.read = { _, _, capacity, size, _ in
                 size?.pointee = capacity &+ 1; return 0
             }
@@ -190,7 +190,7 @@ extension Arguments {
         return structure(options).map { UnsafePointer($0) }
     }
 
-    /// Ids or names.
+    /// A list of ids or names.
     func list() -> (start: UnsafePointer<llvs_bytes>?, count: Int) {
         let how = input.byte(), count = Int(how % 4)
         if how > 252 { return (nil, Int(how)) }

@@ -3,7 +3,7 @@ import LLVS
 
 /// The caches: history index, flat map, patch of a flat map.
 ///
-///     input = which u8 · ...    0: history index    1: flat map as it comes    2: nodes of a flat map, whose footer is made
+///     input = which u8 · ...    0: history index    1: flat map as it comes    2: nodes of a flat map; the target adds the footer
 ///     1, 2  = (2: root u32 · entries u16) · size u16 · patch · map
 enum CachesTarget {
     static let target = FuzzTarget(name: "caches", run: run, seeds: seeds)
@@ -42,21 +42,21 @@ enum CachesTarget {
         guard let again = decode(encoded) else { fail("an index that was just encoded is void") }
         require(
             HistoryIndex.encode(again.history, again.persisted, mark: again.mark) == encoded,
-            "an index is encoded otherwise the second time")
+            "encoding an index again gives other bytes")
         require(again.history.liveCount == found.history.liveCount, "versions got lost")
         let history = found.history
         for i in history.rows.indices where history.isLive(i) {
             let ordinal = UInt32(i)
             require(history.ordinal(of: history.id(ordinal)) == ordinal, "a version is not found by its id")
             let row = history.rows[i]
-            require(row.first == History.none || row.first < ordinal, "a predecessor that comes later")
+            require(row.first == History.none || row.first < ordinal, "a predecessor has a larger ordinal")
         }
         for head in history.headOrdinals { require(history.isLive(Int(head)), "a head that is not there") }
     }
 
     // MARK: Maps
 
-    /// Nodes with the slots and the footer that belong to them.
+    /// Adds slots and a footer to nodes.
     private static func flatMap(nodes: [UInt8], root: UInt32, count: Int) -> [UInt8] {
         var out = ByteWriter(bytes: nodes)
         while out.bytes.count % 16 != 0 { out.bytes.append(0) }
@@ -77,7 +77,7 @@ enum CachesTarget {
         return out.bytes
     }
 
-    /// The same with checksums that are right, where the footer says where they are: nobody guesses those.
+    /// Makes the checksums right if the footer shows where they are, since no fuzzer would guess them.
     private static func repaired(_ bytes: [UInt8]) -> [UInt8] {
         func integer(_ offset: Int) -> Int? {
             bytes.withUnsafeBytes {
@@ -101,7 +101,7 @@ enum CachesTarget {
         return out.bytes
     }
 
-    /// Single keys, looked up before anybody has looked over all of the map.
+    /// Looks up single keys before the map was checked as a whole.
     private static func lazyReader(
         _ memory: OpenCache, _ patch: MapPatch?, _ keys: [[UInt8]], _ expected: (UnsafeRawBufferPointer) -> MapEntry?
     ) {
@@ -131,7 +131,7 @@ enum CachesTarget {
         let map = MapNode(flat), keys = contents(map)
         lazyReader(memory, MapPatch(patch, count: flat.count, versionLimit: versionLimit), keys) { map.lookup($0) }
         require(keys.count == flat.count, "\(flat.count) entries and \(keys.count) keys")
-        // Bytes that match their checksum and that nobody wrote may hold keys in any order: reading must only stay within them.
+        // Bytes with valid checksums that no writer made may hold keys in any order. Reading must only stay within them.
         let isWhole = map.checkInvariants() == nil && zip(keys, keys.dropFirst()).allSatisfy { Bytes.compare($0, $1) < 0 }
         for (i, key) in keys.enumerated() where i < 300 || i % 97 == 0 {
             key.withUnsafeBytes { key in
@@ -148,8 +148,8 @@ enum CachesTarget {
         guard patched != nil || !after.isEmpty else { return }
         guard let again = MapPatch.encode(flat, to: patched, limit: .max) else { fail("a patch that cannot be encoded") }
         let repatched = try? MapPatch(again, count: flat.count, versionLimit: versionLimit)?.apply(to: flat)
-        require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "a patch is encoded otherwise")
-        // Written anew, it is the same map.
+        require(contents(repatched) == after && MapNode.haveSameContents(repatched, patched), "an encoded patch gives another map")
+        // Written again, it is the same map.
         var builder = FlatMapBuilder(MemoryCacheWriter(), expected: 0)
         var isInOrder = true
         patched?.forEach { key, entry in
@@ -158,7 +158,7 @@ enum CachesTarget {
         require(isInOrder, "a patched map is out of order")
         guard let written = try? builder.finish(RandomName(high: 1, low: 2)), let flattened = FlatMap(written, versionLimit: versionLimit)
         else { fail("a map that was just written is void") }
-        require(MapNode.haveSameContents(MapNode(flattened), patched), "a map is written otherwise")
+        require(MapNode.haveSameContents(MapNode(flattened), patched), "a written map has other contents")
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {

@@ -1,7 +1,7 @@
 import CLLVS
 import Glibc
 
-/// The C functions that take structs, lists and sizes, each called with arguments made from the input.
+/// The C functions that take structs, lists and sizes. Each is called with arguments made from the input.
 enum Calls {
     typealias Call = (Arguments, OpaquePointer) -> Void
     static var howMany: Int { all.count }
@@ -31,7 +31,7 @@ enum Calls {
             require(list == nil, "a version beside an error")
             return
         }
-        require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "no version came of it")
+        require(list?.pointee.count == 1 && list?.pointee.items[1] == nil, "the list does not hold exactly one version")
         if let info = list?.pointee.items[0], let data = info.pointee.id.data {
             arguments.versions.append(Array(UnsafeBufferPointer(start: data, count: info.pointee.id.size)))
         }
@@ -73,7 +73,7 @@ enum Calls {
         read(block)
     }
 
-    /// Every byte that a block says it has is there.
+    /// Reads every byte that a block claims to have.
     private static func read(_ block: UnsafeMutablePointer<llvs_value_block>?) {
         defer { llvs_value_block_free(block) }
         guard let info = block?.pointee else { return }
@@ -86,7 +86,7 @@ enum Calls {
                 if indexes[i] < info.version_count { present += 1 }
             }
         }
-        require(ids == info.ids.size && data == info.data.size && present == info.present_count, "a block whose sizes do not add up")
+        require(ids == info.ids.size && data == info.data.size && present == info.present_count, "the sizes of a block are inconsistent")
         var sum: UInt8 = 0
         for i in 0..<info.ids.size { sum &+= info.ids.data[i] }
         for i in 0..<info.data.size { sum &+= info.data.data[i] }
@@ -193,7 +193,7 @@ enum Calls {
         llvs_merged_value_free(merged)
     }
 
-    /// None, a built-in one, or one that adds changes of its own.
+    /// No arbiter, a built-in one, or one that adds changes of its own.
     private static func withArbiter(_ arguments: Arguments, _ body: (OpaquePointer?) -> Void) {
         var arbiter: OpaquePointer?
         let kind = arguments.input.byte()
@@ -250,7 +250,7 @@ enum Calls {
         llvs_exchange_result_free(result)
         llvs_exchange_free(exchange)
     }
-    /// A URL that leads to no place on disk.
+    /// A URL that is not a place on disk.
     private static func nonFile(_ arguments: Arguments) -> llvs_bytes {
         let url = arguments.bytes()
         guard url.size > 4, url.size < 1000, let data = url.data, data[0] == UInt8(ascii: "f") || data[0] == UInt8(ascii: "F") else {

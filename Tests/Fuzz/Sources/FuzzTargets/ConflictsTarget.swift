@@ -1,15 +1,16 @@
 import LLVS
 
-/// A store with rules, two versions that changed one value, and an app that merges values: what a merge finds, what it makes, what is open
-/// after it, each way to decide that, adding rules, and taking back and picking either side. And a conflict that nobody told.
+/// A store with rules, two versions that changed one value, and an app that merges values. Tests what a merge finds and makes, the open
+/// conflicts after it and each way to decide them, adding rules, and reverting and cherry-picking either side. It also decides a conflict
+/// that was never reported.
 ///
 ///     input = how u8 (bit 0: no rules are stored; 1: the base is absent; 2: the newer side; 3: the older one; 4: the app
 ///             removes; 5: it passes; 6: it answers another value each time; 7: there is none) · kind u8
 ///             · (size u16 · rules) · (size u16 · rules to be added) · (size u16 · base) · (size u16 · newer) · (size u16 · older)
 ///             · (size u16 · the app's answer) · path
 ///
-/// What must hold: what is chosen is open no more, a merge is explained as it was recorded, rules that were added are valid, errors say
-/// something.
+/// What must hold: a decided conflict is no longer open, a merge is explained as it was recorded, added rules are valid, and errors have a
+/// message.
 enum ConflictsTarget {
     static let target = FuzzTarget(name: "conflicts", run: run, seeds: seeds)
 
@@ -19,7 +20,7 @@ enum ConflictsTarget {
         var rules, added, base, newer, older, answer, path: [UInt8]
     }
 
-    /// An app that answers what the input says.
+    /// An app that answers as the input says.
     private final class App: ValueMerger, @unchecked Sendable {
         private let input: Input
         private var asked: UInt8 = 0
@@ -77,7 +78,7 @@ enum ConflictsTarget {
                 let changes = try store.choose(conflict, choice, at: version)
                 let chosen = try store.makeVersion(basedOn: version, changes: changes)
                 if isForged { return }
-                require(try !store.openConflicts(at: chosen.id).contains { $0.record == conflict.record }, "what is chosen is not open")
+                require(try !store.openConflicts(at: chosen.id).contains { $0.record == conflict.record }, "a chosen conflict is closed")
             }
         }
     }
@@ -92,7 +93,7 @@ enum ConflictsTarget {
 
     private static func takeBack(_ older: VersionID, _ newer: VersionID, in store: Store) throws {
         let undone = try store.revert(newer, at: newer)
-        require(undone.conflicts.isEmpty, "what nobody changed since is taken back")
+        require(undone.conflicts.isEmpty, "a revert of the newest version has no conflicts")
         Examining.attempt { _ = try store.cherryPick(older, onto: newer) }
         Examining.attempt { _ = try store.revert(older, at: store.cherryPick(older, onto: newer).version?.id ?? newer) }
     }

@@ -3,7 +3,7 @@ import LLVS
 
 @testable import LLVSCore
 
-/// The rows of a store in SQLite; the database file itself is SQLite's own business.
+/// The rows of a store in SQLite, and its database file with changes to the schema.
 ///
 ///     input = how u8 (bit 0: the rest is a database file; bit 2: patches) · (kind u8 · number u8 · ... ) ...
 ///     patches: (offset u16 · size u16 · bytes) ... over a new database, whose schema is on its first page
@@ -89,7 +89,7 @@ enum DatabasesTarget {
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
-        // A definition in other words, one of another kind, a page of another table.
+        // A definition spelled differently, one of another kind, and one that names another table.
         func patches(_ name: String, _ old: String, _ new: String) throws -> FuzzTarget.Seed {
             let file = SQLiteNewDatabase.bytes, old = Array(old.utf8)
             let at = file.indices.first { file[$0...].starts(with: old) } ?? 0
@@ -105,7 +105,7 @@ enum DatabasesTarget {
         var rows: [UInt8] = [0], chunks = ByteWriter(bytes: [0])
         for (i, record) in records.enumerated() {
             rows += [0, UInt8(i + 1)] + FuzzInput.part(record)
-            // A row, and the chunk that it names.
+            // A row, and the chunk to which it refers.
             chunks.raw([1, UInt8(i + 1)])
             chunks.integer(UInt64(record.count))
             chunks.integer(UInt64(i + 1))

@@ -3,7 +3,7 @@ import LLVS
 
 @testable import LLVSCore
 
-/// Values as differences: stored bytes that come from anywhere, and differences that are made.
+/// Values as differences: arbitrary stored bytes, and differences that the library makes.
 ///
 ///     input = how u8 · part (base) · ...
 ///     how 0: size u32 · stored bytes, as they come

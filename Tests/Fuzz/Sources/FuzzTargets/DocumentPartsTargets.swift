@@ -1,7 +1,7 @@
 import LLVS
 @testable import LLVSDocuments
 
-/// The reader of JSON alone, and along another text.
+/// The reader of JSON, alone and along another text.
 ///
 ///     input = (size u16 · another text) · text
 enum JSONTarget {
@@ -47,7 +47,7 @@ enum JSONTarget {
     }
 }
 
-/// Rules as they come from elsewhere, and what is merged by them.
+/// Rules of any origin, and merges by them.
 ///
 ///     input = (size u16 · rules of the other side) · rules
 enum RulesTarget {
@@ -84,7 +84,7 @@ enum RulesTarget {
         }
     }
 
-    /// Whatever the rules are, values merge by them.
+    /// Values merge by any valid rules.
     private static func mergeBy(_ rules: [UInt8]) throws {
         let schema = try rules.withUnsafeBytes { try MergeSchema($0) }
         let values = ["{\"a\":[1,{\"id\":1}],\"n\":1}", "{\"a\":[{\"id\":1,\"b\":2},1],\"n\":3,\"t\":\"x\"}", "{\"a\":[1],\"n\":2}"]
@@ -122,7 +122,7 @@ enum RulesTarget {
     }
 }
 
-/// Texts, by lines and by words.
+/// Merging texts, by lines and by words.
 ///
 ///     input = how u8 (bit 0: no line is mixed; 3: the older wins)
 ///             · (size u16 · base) · (size u16 · newer) · older
@@ -145,7 +145,7 @@ enum TextTarget {
             require(end <= merged.text.count + 2, "a conflict's result does not reach beyond the text")
         }
         require(merge(how, o, o, y).text == y && merge(how, o, x, o).text == x, "a side that changed nothing gives way")
-        require(merge(how, o, x, x).text == x, "what both made is there once")
+        require(merge(how, o, x, x).text == x, "an edit that both made occurs once")
     }
 
     private static func merge(_ how: UInt8, _ o: [UInt8], _ x: [UInt8], _ y: [UInt8]) -> TextMerge.Merged {

@@ -34,7 +34,7 @@ enum DocumentsTarget {
         require(merged.bytes == again.bytes && merged.digest(id: []) == again.digest(id: []), "the same merge gives the same")
         _ = try with(sides) { try merge.merge(base: $0, newer: $1, older: $2, contested: merged.contested) }
         for record in merged.records { checkJSON(record.json(id: Array("id".utf8)), "a record") }
-        // What was merged can be merged with itself: one side changed nothing.
+        // A result can be merged with itself as a side that changed nothing.
         if merged.bytes != nil, sides.1 != nil {
             let after = try with((merged.bytes, sides.1, merged.bytes)) { try plain.merge(base: $0, newer: $1, older: $2) }
             require(after.bytes == sides.1, "a side that changed nothing gives way")
@@ -54,12 +54,12 @@ enum DocumentsTarget {
         require(isRules(merged.bytes) || (!isRules(sides.1) || !isRules(sides.2)), "rules that are valid make rules that are valid")
     }
 
-    /// What was written is read again, and written the same.
+    /// Output is read again, and written to the same bytes.
     private static func checkJSON(_ bytes: [UInt8], _ what: String) {
         bytes.withUnsafeBytes { raw in
             guard let text = try? JSONTreeParser.parse(raw, work: DocumentControl()) else {
-                // A record may be nested deeper than values may.
-                return require(bytes.count > 128, "\(what) is no JSON")
+                // A record may be nested more deeply than values may.
+                return require(bytes.count > 128, "\(what) is not JSON")
             }
             let values = DocumentValues([text], work: DocumentControl()), root = ValueRef(tree: 0, node: 0)
             require((try? CanonicalWriter.bytes(of: root, in: values)) == bytes, "\(what) is not canonical")
@@ -108,7 +108,7 @@ enum DocumentsTarget {
 }
 
 extension MergeSchema {
-    /// Whether no rule makes a value something else than JSON.
+    /// Whether no rule turns a value into something that is not JSON.
     fileprivate var isAuto: Bool {
         rules(for: UnsafeRawBufferPointer(start: nil, count: 0))?.rules.allSatisfy { !$0.pattern.isEmpty } ?? true
     }

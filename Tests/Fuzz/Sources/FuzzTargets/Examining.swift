@@ -1,8 +1,8 @@
 import LLVS
 
-/// Asks a store, whatever it was made from, for everything that it has.
+/// Calls everything that reads a store, whatever it was made from.
 enum Examining {
-    /// A store with little memory, so that what an input makes it take is seen.
+    /// A store with a small budget of memory, so excessive use is noticed.
     static func options(_ storage: Store.StorageChoice = .memory) -> Store.Options {
         var options = Store.Options()
         options.storage = storage
@@ -12,7 +12,7 @@ enum Examining {
     }
     static func memoryStore() throws -> Store { try Store(storage: MemoryStorage(), options: options()) }
 
-    /// Errors are fine, as long as they are `StoreError`s, and none says that the library is wrong.
+    /// Errors are allowed, provided that they are `StoreError`s and not internal errors.
     @discardableResult
     static func attempt<R>(_ body: () throws -> R, file: StaticString = #fileID, line: UInt = #line) -> R? {
         do { return try body() } catch {
@@ -23,13 +23,13 @@ enum Examining {
         }
     }
 
-    /// Reads all that the store has, and puts it into another one, where it must mean the same.
-    /// - Parameter isDerived: what prevails comes from the records, and not from caches, which may be made to say anything.
+    /// Reads everything in the store, and adds it to another store, where it must mean the same.
+    /// - Parameter isDerived: whether prevailing values come from the records. Caches may have been made to claim anything.
     static func examine(_ store: Store, isDerived: Bool = true) {
         guard let ids = attempt({ try store.allVersionIDs() }) else { return }
         let copy = attempt { try memoryStore() }
         for (i, id) in ids.enumerated() {
-            // Its record may be damaged; but if it can be read, it is this one.
+            // The record may be damaged. If it can be read, it has the right id.
             guard let found = attempt({ try store.version(id) }) else { continue }
             guard let version = found, version.id == id else { fail("\(id) is listed and not there") }
             let changes = attempt { try store.changes(madeIn: id) }
@@ -41,7 +41,7 @@ enum Examining {
                 attempt { _ = try store.differences(from: first, to: id) }
             }
             if let changes, let copy { keep(version, changes, in: copy) }
-            // States are as large as all that was recorded before them.
+            // A state is as large as everything that was recorded before it, so only the first and last ones are read.
             if i < 20 || i >= ids.count - 20 { state(of: id, in: store, copy, isDerived) }
         }
         attempt { _ = try store.verify() }
@@ -52,18 +52,18 @@ enum Examining {
         if let copy { attempt { try copy.close() } }
     }
 
-    /// What was decoded goes into another store as it is, and comes out of it so.
+    /// Adds the decoded version to another store, and checks that it comes out unchanged.
     private static func keep(_ version: Version, _ changes: [Value.Change], in copy: Store) {
         guard case .added? = attempt({ try copy.add([.init(version: version, changes: changes)]) })?.first else { return }
         let kept = attempt { try copy.version(version.id) } ?? nil
         require(
             kept?.predecessors == version.predecessors && kept?.timestamp == version.timestamp && kept?.metadata == version.metadata,
-            "the version \(version.id) comes out otherwise")
-        require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) come out otherwise")
+            "the version \(version.id) differs in the copy")
+        require(attempt { try copy.changes(madeIn: version.id) } == changes, "the changes of \(version.id) differ in the copy")
         let file = InterchangeEncoder.changes(changes)
         require(
             attempt { try InterchangeDecoder.changes(file, of: version.id) } == changes,
-            "the changes of \(version.id) come out of JSON otherwise")
+            "the changes of \(version.id) differ after encoding as JSON")
     }
 
     private static func state(of id: VersionID, in store: Store, _ copy: Store?, _ isDerived: Bool) {
@@ -75,15 +75,15 @@ enum Examining {
         for reference in references where sizes < 4 << 20 {
             require(
                 !isDerived || attempt { try store.reference(reference.id, at: id) ?? reference } ?? reference == reference,
-                "\(reference.id) prevails otherwise when asked alone")
+                "a query for \(reference.id) alone gives another version")
             let value = attempt { try store.value(reference.id, at: id) } ?? nil
             sizes += value?.data.count ?? 0
-            require(value.map { $0.reference == reference } ?? true, "\(reference.id) comes with another version")
+            require(value.map { $0.reference == reference } ?? true, "reading the value \(reference.id) gives another version")
         }
         guard isDerived, let copy, attempt({ try copy.contains(id) }) == true,
             let copied = attempt({ try copy.references(at: id, limit: 200) })
         else { return }
-        require(copied == references, "the state at \(id) comes out otherwise: \(references) became \(copied)")
+        require(copied == references, "the state at \(id) differs in the copy: \(references) became \(copied)")
     }
 
     private static func merge(_ store: Store) {

@@ -1,8 +1,8 @@
 import LLVS
 
-/// Small real histories, from which the seeds are made: the same each time.
+/// Small real histories from which the seeds are made. They are the same each time.
 enum Examples {
-    /// A root, two heads upon it, their merge; all kinds of changes, metadata, ids of both forms, values that deflate.
+    /// A root, two heads on it and their merge, with all kinds of changes, metadata, ids of both forms, and compressible values.
     static func history() throws -> [(version: Version, changes: [Value.Change])] {
         func id(_ text: String) throws -> ValueID { try ValueID(text) }
         let root = try VersionID("3F2504E0-4F89-41D3-9A0C-0305E82C3301")
@@ -35,7 +35,7 @@ enum Examples {
         ]
     }
 
-    /// The history in a store.
+    /// Adds the history to a store.
     static func fill(_ store: Store) throws {
         for (version, changes) in try history() {
             for case .problem(let error) in try store.add([.init(version: version, changes: changes)]) { throw error }

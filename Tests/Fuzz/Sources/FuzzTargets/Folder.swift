@@ -1,12 +1,12 @@
 import Glibc
 import LLVS
 
-/// A directory in memory that belongs to this process alone, empty each time that it is asked for.
+/// A directory in memory that belongs to this process. Each request empties it.
 enum Folder {
-    /// Where file systems in memory are; any other place does as well.
+    /// A file system in memory; any other directory works as well.
     private static let base: String = {
         let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        // A process that failed leaves its own behind.
+        // Processes that failed leave their directories behind.
         for name in names(in: place) where name.hasPrefix("llvs-fuzz-") {
             if let process = pid_t(name.dropFirst("llvs-fuzz-".count)), kill(process, 0) != 0, errno == ESRCH { remove("\(place)/\(name)") }
         }
@@ -53,7 +53,7 @@ enum Folder {
     static func remove(_ path: String) {
         if unlink(path) == 0 || errno == ENOENT { return }
         guard let directory = opendir(path) else { return }
-        // Names as they are: they need not be UTF-8.
+        // Names as raw bytes, since they need not be UTF-8.
         var children: [[CChar]] = []
         while let entry = Glibc.readdir(directory) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in

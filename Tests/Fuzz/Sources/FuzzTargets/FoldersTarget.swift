@@ -3,10 +3,10 @@ import LLVS
 
 @testable import LLVSExchange
 
-/// The files of an exchange folder, and of a store of the other implementation: their names and what is in them.
+/// The files of an exchange folder, and of a store of the other implementation: their names and contents.
 ///
 ///     input = how u8 · (kind u8 · size u8 · name · size u16 · bytes) ...
-///     how   = 0 an exchange folder, 1 a store to import, 2 what a host's transport hands over;   kind: see `folder`
+///     how   = 0 an exchange folder, 1 a store to import, 2 the files that a host's transport returns;   kind: see `folder`
 enum FoldersTarget {
     static let target = FuzzTarget(name: "folders", run: run, seeds: seeds)
 
@@ -41,7 +41,7 @@ enum FoldersTarget {
 
     private static func folder(_ kind: UInt8) -> String { ["versions", "changes", "snapshots", "tmp"][Int(kind & 3)] }
 
-    /// Whether a file system takes it as the name of one file.
+    /// Whether a file system accepts it as a file name.
     private static func isName(_ name: [UInt8]) -> Bool {
         !name.isEmpty && name.count < 256 && !name.contains(0) && !name.contains(UInt8(ascii: "/")) && name != [46] && name != [46, 46]
     }
@@ -63,7 +63,7 @@ enum FoldersTarget {
         options.durability = .normal
         let exchange = try Exchange(store: store, transport: FolderTransport(path: path, options: options))
         try check(exchange.retrieve(), store)
-        // What is there and unusable is written anew from what is here; then nothing is new any more.
+        // Unusable files are rewritten from the store's own versions; afterwards nothing is new.
         Examining.attempt { _ = try exchange.send() }
         let again = try exchange.retrieve()
         require(again.versions.isEmpty, "versions are retrieved twice")
@@ -91,18 +91,18 @@ enum FoldersTarget {
         for problem in result.problems { require(problem.error.code != .internal, "an internal problem: \(problem.error.message)") }
     }
 
-    /// What was taken in goes on to another store, and is the same there.
+    /// Sends the received versions to another store, and checks that they are the same there.
     private static func sendOn(_ store: Store) throws {
         let ids = try store.allVersionIDs()
         guard !ids.isEmpty else { return }
         let copy = try Examining.memoryStore(), area = MemoryTransport(name: "fuzz folders, onwards")
         _ = try Exchange(store: store, transport: area).send()
         let result = try Exchange(store: copy, transport: area).retrieve()
-        require(result.problems.isEmpty, "what was taken in is refused elsewhere: \(result.problems.first?.error.message ?? "")")
+        require(result.problems.isEmpty, "accepted versions are refused elsewhere: \(result.problems.first?.error.message ?? "")")
         require(try Set(copy.allVersionIDs()) == Set(ids), "versions got lost on the way")
         for id in ids.prefix(20) {
-            require(try copy.version(id) == store.version(id), "the version \(id) arrives otherwise")
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) arrive otherwise")
+            require(try copy.version(id) == store.version(id), "the version \(id) differs in the copy")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ in the copy")
         }
     }
 

@@ -1,4 +1,4 @@
-/// An input taken apart from the front. Where it ends there are zeros, so that each input is one.
+/// Takes an input apart from the front. After its end there are zeros, so every input is valid.
 struct FuzzInput {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -15,9 +15,9 @@ struct FuzzInput {
     mutating func uint32() -> UInt32 { UInt32(uint16()) | UInt32(uint16()) << 16 }
     mutating func uint64() -> UInt64 { UInt64(uint32()) | UInt64(uint32()) << 32 }
 
-    /// Two bytes that tell the size, and as many bytes as there are.
+    /// A size of two bytes, and as many bytes as the input still has, up to that size.
     mutating func part() -> [UInt8] { take(uint16()) }
-    /// All that is left.
+    /// All remaining bytes.
     mutating func rest() -> [UInt8] { take(bytes.count) }
     private mutating func take(_ count: Int) -> [UInt8] {
         let end = min(bytes.count, position + count)
@@ -25,7 +25,7 @@ struct FuzzInput {
         return Array(bytes[position..<end])
     }
 
-    /// What `part` takes apart.
+    /// Encodes what `part` reads.
     static func part(_ bytes: [UInt8]) -> [UInt8] {
         let bytes = bytes.prefix(0xFFFF)
         return [UInt8(bytes.count & 255), UInt8(bytes.count >> 8)] + bytes

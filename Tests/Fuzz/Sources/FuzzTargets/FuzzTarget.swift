@@ -1,6 +1,6 @@
 import Glibc
 
-/// One function that takes bytes from outside, and must hold for any.
+/// A function that takes bytes from outside, and must work with any bytes.
 public struct FuzzTarget: Sendable {
     /// A small real input.
     public struct Seed {
@@ -9,7 +9,7 @@ public struct FuzzTarget: Sendable {
     }
 
     public let name: String
-    /// Ends the process when something that must hold does not.
+    /// Ends the process if a requirement is violated.
     public let run: @Sendable (UnsafeRawBufferPointer) -> Void
     /// Small real inputs from which a fuzzer starts.
     public let seeds: @Sendable () throws -> [Seed]
@@ -23,12 +23,12 @@ public struct FuzzTarget: Sendable {
     ]
     public static func named(_ name: String) -> FuzzTarget? { (all + [selfTest]).first { $0.name == name } }
 
-    /// Fails for "fail": whoever runs targets must notice.
+    /// Fails for the input "fail", which every runner of targets must notice.
     private static let selfTest = FuzzTarget(
         name: "self-test", run: { require(!$0.elementsEqual("fail".utf8), "as it should") }, seeds: { [] })
 }
 
-/// Ends the process, as a trap does: what a fuzzer takes for a finding.
+/// Ends the process like a trap, which a fuzzer reports as a finding.
 func fail(_ message: String, file: StaticString = #fileID, line: UInt = #line) -> Never {
     fputs("\(file):\(line): \(message)\n", stderr)
     abort()

@@ -3,16 +3,16 @@ import LLVS
 @testable import LLVSExchange
 @testable import LLVSUpkeep
 
-/// Versions whose ids follow from what they hold, one of which was changed: by way of a folder, and by way of a snapshot.
+/// Versions with content ids, one of which was forged, received through a folder or a snapshot.
 ///
-///     input   = way u8 (bit 0: a snapshot, else a folder; bit 1: the genuine one comes in the same call)
+///     input   = way u8 (bit 0: a snapshot, else a folder; bit 1: the genuine version comes in the same call)
 ///               · which u8 · mutation u8 · where u16 · version ...
 ///     version = shape u8 (bits 0-1 predecessors, bit 2 metadata) · timestamp u64 · a predecessor u8 for each · metadata part
 ///               · changes u8 · change ...
 ///     change  = kind u8 · id u8 · value part
 ///
-/// What must hold: the versions that neither were changed nor build on one that was are taken, the changed one is told of by name, and the
-/// genuine one is taken whenever it comes, with all that builds on it.
+/// What must hold: versions that are neither forged nor build on the forged one are accepted. The forged one is reported by name. The
+/// genuine one is accepted whenever it comes, with all its descendants.
 enum IdsTarget {
     static let target = FuzzTarget(name: "ids", run: run, seeds: seeds)
     private typealias Made = (version: Version, changes: [Value.Change])
@@ -23,11 +23,11 @@ enum IdsTarget {
         Examining.attempt {
             var made: [Made] = []
             while made.count < 12, !input.isAtEnd || made.isEmpty { made.append(try version(&input, on: made)) }
-            // Equal ones are one.
+            // Equal versions are one.
             var met: Set<VersionID> = []
             made = made.filter { met.insert($0.version.id).inserted }
             let at = which % made.count, forged = changed(made[at], mutation, place)
-            // A folder holds one of an id.
+            // A folder holds one version for each id.
             let withGenuine = way & 2 != 0 && (way & 1 != 0 || forged.version.id != made[at].version.id)
             var given = made
             if withGenuine { given.insert(forged, at: place % 2 == 0 ? at : at + 1) } else { given[at] = forged }
@@ -37,14 +37,14 @@ enum IdsTarget {
             if !same {
                 require(
                     problems.contains(forged.version.id.description),
-                    "\(forged.version.id) was changed (\(mutation % 8)), and is not told of")
+                    "\(forged.version.id) was changed (\(mutation % 8)), and is not reported")
             }
             for (i, one) in made.enumerated() {
                 let isHeldBack = !same && !withGenuine && (i == at || dependsOn(one, made[at].version.id, made))
                 require(
                     try store.contains(one.version.id) != isHeldBack, "version \(i) \(isHeldBack ? "is here" : "is not here"): \(problems)")
             }
-            // What was held back comes.
+            // The versions that were held back arrive.
             for addition in try store.add(made.map { .init(version: $0.version, changes: $0.changes) }) {
                 if case .problem(let error) = addition { fail("a genuine version is refused: \(error.message)") }
             }
@@ -53,7 +53,7 @@ enum IdsTarget {
         }
     }
 
-    /// A version that is what its id says.
+    /// A version with a valid content id.
     private static func version(_ input: inout FuzzInput, on made: [Made]) throws -> Made {
         let shape = input.byte(), time = Double(bitPattern: input.uint64())
         var predecessors: [VersionID] = []
@@ -85,7 +85,7 @@ enum IdsTarget {
         return changes.withBorrowed { borrowed in version.contentID(RecordChanges(borrowed), digests: &digests) }
     }
 
-    /// The same with one thing changed, under the id that it had; or under that id written otherwise.
+    /// The same version with one change, under the old id, or under that id spelled differently.
     private static func changed(_ made: Made, _ mutation: UInt8, _ place: Int) -> Made {
         var (version, changes) = made
         func flip(_ bytes: inout [UInt8]) {
@@ -108,7 +108,7 @@ enum IdsTarget {
             case .preserve: break
             }
         case 6:
-            // In small letters, or one of them in small: another id.
+            // All letters, or one of them, in lower case: another id.
             var text = Array(version.id.description.utf8)
             for i in text.indices where text[i] >= 65 && text[i] <= 90 && (place % 2 == 0 || i == place % text.count) { text[i] |= 32 }
             version.id = text.withUnsafeBytes { VersionID(validating: $0) } ?? version.id
@@ -131,7 +131,7 @@ enum IdsTarget {
         return false
     }
 
-    /// The names of what could not be taken.
+    /// Returns the names of refused versions.
     private static func retrieve(_ versions: [Made], into store: Store) throws -> Set<String> {
         let transport = MemoryTransport(name: "fuzz ids")
         for (version, changes) in versions {

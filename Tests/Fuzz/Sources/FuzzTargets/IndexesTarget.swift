@@ -3,11 +3,11 @@ import LLVS
 @testable import LLVSDocuments
 @testable import LLVSMerge
 
-/// What finding values reads: definitions and declarations of indexes, definitions of projections, and files of indexes.
+/// Definitions and declarations of indexes, definitions of projections, and files of indexes.
 ///
 ///     input = which u8 · ...    0: a definition of an index    1: rules that declare indexes    2: a definition of a projection
-///                               3: a file of an index behind its definition, whose checksum is made    4: one as it comes
-///                               5: a document, of which one pass must tell what its tree does
+///                               3: a definition and a file of its index; the target adds the checksum    4: one as it comes
+///                               5: a document, in which a scan must find what its tree has
 enum IndexesTarget {
     static let target = FuzzTarget(name: "indexes", run: run, seeds: seeds)
     private static let definition = #"{"on":["/a","/b/*"],"prefix":"v/","text":"fold","where":{"/c":true}}"#
@@ -60,7 +60,7 @@ enum IndexesTarget {
 
     private static func read(_ json: [UInt8]) throws -> IndexDefinition { try json.withUnsafeBytes { try IndexDefinition($0) } }
 
-    /// What was read has one form, which says the same.
+    /// A definition has one canonical form, which means the same.
     private static func index(_ json: [UInt8]) throws {
         let found: IndexDefinition
         do { found = try read(json) } catch is InvalidIndex { return }
@@ -76,7 +76,7 @@ enum IndexesTarget {
         require(again.text == found.text && again.digest == found.digest, "a definition has two forms")
     }
 
-    /// What was read is written, and read again.
+    /// A file that was read is written and read again.
     private static func file(_ bytes: [UInt8]) throws {
         guard let definition = IndexFile.definition(of: bytes), let found = try IndexFile(bytes, definition, .none) else { return }
         let tree = IndexCache.Tree(definition.digest, 0, found.root, values: found.values)

@@ -27,7 +27,7 @@ enum InterchangeTarget {
         require(version.timestamp.isFinite, "a timestamp that no store keeps")
         let canonical = InterchangeEncoder.version(version)
         require(
-            outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "the version is encoded otherwise"
+            outcome { try InterchangeDecoder.version(canonical, name: version.id) } == .success(version), "decoding gives another version"
         )
     }
 
@@ -40,7 +40,7 @@ enum InterchangeTarget {
         let canonical = InterchangeEncoder.changes(changes)
         require(
             outcome { try InterchangeDecoder.changes(canonical, of: EmptyRoot.id) } == .success(changes),
-            "the changes are encoded otherwise")
+            "decoding gives other changes")
         require(
             changes.allSatisfy { change in
                 let bytes =
@@ -56,11 +56,11 @@ enum InterchangeTarget {
         guard let manifest = Examining.attempt({ try SnapshotManifest(document, file: "a manifest") }) else { return }
         require(
             Examining.attempt { try SnapshotManifest(manifest.encoded(), file: "a manifest") } == manifest,
-            "the manifest is encoded otherwise")
+            "decoding gives another manifest")
     }
 
     private enum Outcome<R: Equatable>: Equatable { case success(R), failure(StoreError.Code) }
-    /// Of two faults the one that is met first is named, and that depends on the pieces.
+    /// With two faults the first one found is reported, which depends on the pieces.
     private static func agree<R>(_ a: Outcome<R>, _ b: Outcome<R>) -> Bool {
         if case .failure = a, case .failure = b { return true }
         return a == b
@@ -76,7 +76,7 @@ enum InterchangeTarget {
         return result.map { .success($0) } ?? .failure(failure)
     }
 
-    /// A document that comes a few bytes at a time.
+    /// A document that is read a few bytes at a time.
     private final class Pieces: PieceReader, @unchecked Sendable {
         private let bytes: [UInt8], piece: Int
         private var position = 0

@@ -1,12 +1,12 @@
 import LLVS
 @testable import LLVSExchange
 
-/// Files with keys, and encrypted files: what lies at an encrypted remote, or is handed in by a host.
+/// Files with keys, and encrypted files, of an encrypted remote or from a host.
 ///
 ///     input = how u8 · ...
 ///     how 0: a file of age, as it comes
-///         1: what is behind the header of one: nonce and segments
-///         2: the first line of a ring, whose tag is made
+///         1: what follows the header of one: nonce and segments
+///         2: the first line of a ring; the target adds the tag
 ///         3: the plaintext of a ring, as it comes
 ///         4: identities, recipients and names of files, as text
 enum KeysTarget {
@@ -37,7 +37,7 @@ enum KeysTarget {
 
     private static func open(_ file: [UInt8], _ identity: AgeIdentity, _ crypto: Crypto) throws {
         let plain = try AgeReader.decrypt(file, .identities([identity]), crypto, limit: limit).plain
-        // What was opened in one piece is the same by ranges.
+        // A file that was opened in one piece gives the same by ranges.
         guard let header = try file.withUnsafeBytes({ try AgeHeader.parse($0, isWhole: true) }) else { fail("a header is gone") }
         let start = header.size + AgePayload.nonceSize, size = file.count - start
         let payload = try AgePayload(header.fileKey([identity], crypto).key, nonce: Array(file[header.size..<start]), crypto)
@@ -57,7 +57,7 @@ enum KeysTarget {
 
     private static func ring(_ plain: [UInt8], _ crypto: Crypto) throws {
         let ring = try KeyRing(Secret(plain), crypto)
-        // What was read is written, and read again.
+        // A ring that was read is written and read again.
         let made = try KeyRing(store: ring.store, epochs: ring.epochs, members: ring.members, removed: ring.removed)
         let again = try KeyRing(made.encoded(crypto), crypto)
         require(again.members == made.members && again.removed == made.removed && again.store == made.store, "a ring changed its members")

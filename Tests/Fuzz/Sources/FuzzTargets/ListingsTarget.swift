@@ -1,7 +1,7 @@
 import LLVS
 @testable import LLVSNetwork
 
-/// What servers answer to the question which files there are: XML of WebDAV and of S3, lines over SFTP.
+/// Listings of servers: XML of WebDAV and of S3, and lines over SFTP.
 ///
 ///     input = kind u8 · cut u8 · the answer as it comes
 ///     kind 0: WebDAV, of a collection at /dav/notes/versions/
@@ -9,7 +9,7 @@ import LLVS
 ///          2: one page of a bucket
 ///          3: lines
 ///          4: any XML
-///     cut: into pieces of how many bytes the answer comes, at the second time
+///     cut: the size of the pieces in which the answer comes the second time
 enum ListingsTarget {
     static let target = FuzzTarget(name: "listings", run: run, seeds: seeds)
 
@@ -17,12 +17,12 @@ enum ListingsTarget {
         var input = FuzzInput(bytes)
         let kind = input.byte() % 5, piece = max(1, Int(input.byte())), document = input.rest()
         let whole = listed(kind, [document])
-        // However it comes, it says the same.
+        // In pieces it gives the same as in one piece.
         let pieces = stride(from: 0, to: document.count, by: piece).map { Array(document[$0..<min($0 + piece, document.count)]) }
         let again = listed(kind, pieces)
         require(whole == again, "in pieces of \(piece) bytes an answer says something else: \(whole) and \(again)")
         guard case .success(let names) = whole else { return }
-        // Nothing is expanded: a byte that is no text becomes three.
+        // Nothing is expanded: at most, a byte that is no text becomes three.
         let size = names.reduce(0) { $0 + $1.utf8.count }
         require(size <= document.count * 3, "an answer of \(document.count) bytes has become \(size)")
     }
@@ -55,7 +55,7 @@ enum ListingsTarget {
             let listing = try S3Listing("The list", expat: expat)
             try take(listing)
             try listing.finish()
-            require(listing.next != "", "a page goes on nowhere")
+            require(listing.next != "", "the position of the next page is empty")
             return listing.found.map { key, size, _ in
                 require((size ?? 0) >= 0, "a size is below zero")
                 return key
@@ -77,7 +77,7 @@ enum ListingsTarget {
         }
     }
 
-    /// All texts of a document, one behind the other.
+    /// All texts of a document, in succession.
     private final class Texts: XMLReader.Handler {
         var depth = 0, all: [UInt8] = []
         func begin(_ element: String) { depth += 1 }

@@ -2,13 +2,13 @@ import LLVS
 @testable import LLVSCore
 @testable import LLVSLive
 
-/// One side of a direct connection, as the other side speaks to it.
+/// One side of a direct connection, which receives anything from the other side.
 ///
 ///     input = how u8 · ...
-///     how 0: frames of one who is paired, behind a HELLO: (size u16 · frame) ...; an empty one lets half a minute pass
-///         1: frames of one who is paired, as they come
-///         2: frames of one who invites
-///         3: what the connection begins with, as it comes
+///     how 0: frames of a paired device after a HELLO: (size u16 · frame) ...; an empty one lets half a minute pass
+///         1: frames of a paired device, as they come
+///         2: frames of an inviting device
+///         3: the beginning of the connection, as it comes
 enum LiveTarget {
     static let target = FuzzTarget(name: "live", run: run, seeds: seeds)
 
@@ -17,7 +17,7 @@ enum LiveTarget {
     }
     private static let code = "0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ"
 
-    /// The side that is tried, and the link of the one that speaks to it.
+    /// The session under test, and the link of the other side.
     private struct Wire {
         let session: PeerSession
         var link: LiveLink
@@ -32,7 +32,7 @@ enum LiveTarget {
                 isInvited ? invitation.pairing : pairing(), identity: Secret([UInt8](repeating: 3, count: 32)), isInitiator: true)
         }
 
-        /// Carries what both have to say; gives the frames that the tried side said.
+        /// Carries the bytes of both sides. Returns the frames of the session under test.
         @discardableResult
         mutating func carry() throws -> [[UInt8]] {
             var heard: [[UInt8]] = [], buffer = [UInt8](repeating: 0, count: 50_000), isQuiet = false
@@ -79,13 +79,13 @@ enum LiveTarget {
             }
             try wire.session.receiveEnd()
         }
-        // What was there stays, whatever was said.
+        // No version disappears, whatever is received.
         let after = Set(Examining.attempt { try store.allVersionIDs() } ?? [])
         require(before.allSatisfy(after.contains), "a version is gone")
         Examining.examine(store)
     }
 
-    /// What a store says to one that has nothing, and to one that has all.
+    /// The frames of a store to a peer without versions, and to one with all of them.
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         let store = try Examining.memoryStore()
         try Examples.fill(store)
@@ -99,7 +99,7 @@ enum LiveTarget {
         said += try wire.carry()
         let frames = said.filter { $0.count <= 0xFFFF }.map(FuzzInput.part)
         let invited = said.dropFirst().filter { $0.count <= 0xFFFF }.map(FuzzInput.part)
-        // As one that has too much for a list, so that ranges are compared.
+        // A peer with too many versions for a list, so ranges are compared.
         var count = 0
         for frame in said { if case .have(let have) = try LiveFrame(frame) { count = have.ids.count } }
         let end = VersionRange.Place(generation: 1, id: VersionID(high: 1, low: 2))

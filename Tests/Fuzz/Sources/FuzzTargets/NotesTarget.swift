@@ -1,9 +1,9 @@
 import LLVS
 @testable import LLVSCore
 
-/// The note in which a coordinator keeps where it is: two slots in a file of the store's caches.
+/// The note with the current version of a coordinator: two slots in a file among the store's caches.
 ///
-///     input = how u8 (bit 0: checksums are put right, bit 1: opened for reading) · the file
+///     input = how u8 (bit 0: checksums are repaired, bit 1: opened for reading) · the file
 enum NotesTarget {
     static let target = FuzzTarget(name: "notes", run: run, seeds: seeds)
 
@@ -23,14 +23,14 @@ enum NotesTarget {
             Folder.write("store/cache/" + name, file)
             options.store.readOnly = how & 2 != 0
             let again = try StoreCoordinator(path: path, options: options)
-            // It is somewhere where there is something, whatever the note says.
+            // The current version exists, whatever the note claims.
             let known = Set(try again.store.allVersionIDs() + [EmptyRoot.id])
             require(known.contains(again.currentVersion), "it is at \(again.currentVersion), which is not there")
             if !options.store.readOnly {
                 let next = try again.save([.update(try ValueID("a"), data: [2])])
                 try again.close()
                 let third = try StoreCoordinator(path: path, options: options)
-                require(third.currentVersion == next?.id, "what was saved last is not where it is")
+                require(third.currentVersion == next?.id, "the last save is not current after reopening")
                 try third.close()
             } else {
                 try again.close()
@@ -40,7 +40,7 @@ enum NotesTarget {
         Folder.remove(Folder.path)
     }
 
-    /// The checksum of a slot, and the parity of its number.
+    /// Repairs the checksum of a slot.
     private static func repair(_ file: inout [UInt8], _ at: Int) {
         guard at + NoteFile.head <= file.count else { return }
         let size = Int(Repair.integer(file, at + 16, UInt32.self))

@@ -2,11 +2,11 @@ import LLVS
 @testable import LLVSCore
 @testable import LLVSExchange
 
-/// A stream of packs, as a host hands it in.
+/// A stream of packs that a host passes in.
 ///
 ///     input = how u8 · ...
-///     how 0: the records of versions, whose checksums and identity digests are made, in a pack: (size u16 · record) ...
-///         1: files of a stream, whose digests, pack ids and frames are made: (size u16 · file) ...
+///     how 0: records of versions, in a pack with valid checksums and identity digests: (size u16 · record) ...
+///         1: files of a stream, to which the target adds digests, pack ids and frames: (size u16 · file) ...
 ///         2: the stream as it comes
 enum PacksTarget {
     static let target = FuzzTarget(name: "packs", run: run, seeds: seeds)
@@ -43,15 +43,15 @@ enum PacksTarget {
         }
     }
 
-    /// What was taken goes into another store as it is.
+    /// Adds the accepted versions to another store.
     private static func again(_ store: Store) throws {
         let ids = try store.allVersionIDs(), copy = try Examining.memoryStore()
         var stream: [UInt8] = []
         let packed = try store.writePack { stream.append(contentsOf: $0) }
         let problems = try read(stream, into: copy).problems
-        require(packed.problems.isEmpty && problems.isEmpty, "what was taken does not go on: \(packed.problems) \(problems)")
+        require(packed.problems.isEmpty && problems.isEmpty, "versions that were accepted cannot be sent: \(packed.problems) \(problems)")
         for id in ids.prefix(20) where try copy.contains(id) {
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "\(id) comes out of a pack otherwise")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ after a pack")
         }
         try copy.close()
     }
@@ -94,7 +94,7 @@ enum PacksTarget {
         return try pack.finish().bytes
     }
 
-    /// With a digest that fits its header, index and trailer.
+    /// Gives a file the digest that fits its header, index and trailer.
     private static func repaired(_ file: [UInt8]) -> [UInt8] {
         var file = file
         guard file.count >= PackFormat.headerSize + PackFormat.trailerSize else { return file }

@@ -1,7 +1,7 @@
 import LLVS
 @testable import LLVSCore
 
-/// Version records, as a storage of the host's hands them back.
+/// Version records that a storage of the host returns.
 ///
 ///     input = how u8 (bit 0: checksums as they come; bit 1: the parts are whole envelopes) · (size u16 · record) ...
 enum RecordsTarget {
@@ -22,7 +22,7 @@ enum RecordsTarget {
         }
     }
 
-    /// Keeps what it is made with, and takes what is added.
+    /// A storage with the given envelopes, which also accepts additions.
     private static func storage(_ envelopes: [[UInt8]]) -> CallbackStorage {
         final class Rows { var all: [[UInt8]] = [] }
         let rows = Rows()
@@ -61,7 +61,7 @@ enum RecordsTarget {
         }
     }
 
-    /// With flags and extensions that can be ignored.
+    /// Adds flags and extensions that readers may ignore.
     private static func extended(_ record: [UInt8]) -> [UInt8] {
         let extensions: [UInt8] = [1, 3, 7, 7, 7, 0x81, 1, 0]
         let size = record.withUnsafeBytes { FrameFormat.load($0, 4, UInt32.self) }

@@ -1,13 +1,13 @@
 import LLVS
 @testable import LLVSExchange
 
-/// What a store keeps in mind of a packed remote, as it lies among its caches, and exchanges that go on from it.
+/// A store's memory of a packed remote, as its caches hold it, and exchanges that continue from it.
 ///
-///     input = how u8 · days u8 · ...    days: how many have passed since
+///     input = how u8 · days u8 · ...    days: how many have passed since then
 ///     how 0: the bytes as they come
-///         1: a state whose first line and checksum are made
+///         1: a state, to which the target adds the first line and the checksum
 ///         2: one of an encrypted remote, likewise
-///         3: one of either with what is there for a while only
+///         3: one of either with parts that exist only for a while
 enum RemotesTarget {
     static let target = FuzzTarget(name: "remotes", run: run, seeds: seeds)
     private static let firstLines = ["LLVSPR1\n", "LLVSPR2\n", "LLVSPR3\n"]
@@ -17,7 +17,7 @@ enum RemotesTarget {
         let how = Int(input.byte() % 4), days = Int64(input.byte()), rest = input.rest()
         let known = how == 0 ? rest : PackedState.encoded(Array(firstLines[how - 1].utf8) + rest)
         if let state = PackedState(encoded: known) {
-            // What was read is written, and read again.
+            // A state that was read is written and read again.
             guard let again = PackedState(encoded: PackedState.encoded(state.body)) else { fail("a state that was just written is none") }
             let after = text(again)
             for (part, items) in text(state) { require(after[part] == items, "\(part): \(items) became \(after[part] ?? [])") }
@@ -32,13 +32,13 @@ enum RemotesTarget {
                 let results = [Examining.attempt { try device.retrieve() }, Examining.attempt { try device.send() }]
                 for problem in results.flatMap({ $0?.problems ?? [] }) { require(problem.error.code != .internal, "\(problem)") }
             }
-            require(try device.store.allVersionIDs() == held, "versions came or went")
-            require(try device.state() != nil, "what is kept in mind is no state")
+            require(try device.store.allVersionIDs() == held, "the versions of the store have changed")
+            require(try device.state() != nil, "the cached state is invalid")
             try device.store.close()
         }
     }
 
-    /// What a state says, in no order; but why a file cannot be taken, which is cut to a length.
+    /// The contents of a state without their order. The reason why a file cannot be read is left out, since it is cut to a length.
     private static func text(_ state: PackedState) -> [String: Set<String>] {
         func all(_ items: some Sequence) -> Set<String> { Set(items.map { "\($0)" }) }
         return [
@@ -57,9 +57,9 @@ enum RemotesTarget {
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
         let states = try PacksOfTwo.made.get().states, last = states[states.count - 1].state
-        // A pin is before the count of exchanges, which is the end.
+        // A pin comes before the count of exchanges, which is the last field.
         let pinned = last.dropFirst(8).dropLast(16 + 8) + [UInt8](repeating: 7, count: 4 + 32 + 8)
-        // No pin; nothing is sent anew, and no large value has older keys; of one the first part was sent.
+        // No pin, no rekeying, and no large value with older keys; the first part of one value was sent.
         var partial = [UInt8](repeating: 0, count: 4 + 8 + 1) + [1] + [UInt8](repeating: 9, count: 16)
         partial += [7, 0, 0, 0, 0, 0, 0, 0, 0, 1]
         partial += [UInt8](repeating: 8, count: 16) + [100]
@@ -74,13 +74,13 @@ enum RemotesTarget {
     }
 }
 
-/// A place to which two devices sent packs, and what one of them knows of it: the same each time.
+/// A place to which two devices sent packs, and the memory of one of them. It is the same each time.
 private struct PacksOfTwo {
     static let time: Int64 = 1_800_000_000
     static let made = Result { try PacksOfTwo() }
     var files: [String: [UInt8]] = [:]
     var versions: [Store.ReceivedVersion] = []
-    /// What the device was about to know at some times.
+    /// The device's memory at some points in time.
     var states: [(name: String, state: [UInt8])] = []
     /// The versions of its packs.
     var sent: [(PackName, [VersionID])] = []
@@ -117,7 +117,7 @@ private struct PacksOfTwo {
         try exchange(two, [versions[versions.count - 1]])
         try exchange(one, [])
         try keep("of-two")
-        // A file that is none, and one that is cut short.
+        // A file that is no pack, and one that is truncated.
         let packs = files.all.keys.compactMap { PackName($0) }.filter { $0.kind == .log }.sorted { $0.id < $1.id }
         let none = PackName(kind: .log, writer: 99, first: 1, last: 1, id: PackID(high: 1, low: 2))
         files.all[none.description] = [1, 2, 3]
@@ -125,7 +125,7 @@ private struct PacksOfTwo {
         versions.append(try make("unsent", [versions[versions.count - 1].version.id], "unsent"))
         try exchange(one, [versions[versions.count - 1]])
         try keep("with-a-bad-one")
-        // And one that the place lacks, whatever is known of it.
+        // One version that the place lacks, whatever the memory claims.
         versions.append(try make("not-sent-yet", [head], "later"))
         self.files = files.all
         for name in packs { if let ids = try one.notes().ids(of: name) { sent.append((name, ids)) } }
@@ -137,7 +137,7 @@ private struct PacksOfTwo {
 /// A store, and its exchange with a place in memory.
 private struct FuzzedDevice {
     final class Clock: @unchecked Sendable {
-        // Sendable: one thread.
+        // Sendable: used by one thread.
         var time: Int64, random: UInt64
         init(_ time: Int64, _ random: UInt64) { self.time = time; self.random = random }
     }
@@ -150,7 +150,7 @@ private struct FuzzedDevice {
         var settings = PackedSettings(
             clock: { clock.time },
             random: {
-                // As SplitMix64 has it.
+                // The constant of SplitMix64.
                 clock.random &+= 0x9E37_79B9_7F4A_7C15
                 var word = (clock.random ^ clock.random >> 30) &* 0xBF58_476D_1CE4_E5B9
                 word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
@@ -172,7 +172,7 @@ private struct FuzzedDevice {
 
 /// Files in memory.
 private final class FuzzedFiles: RemoteFiles, @unchecked Sendable {
-    // Sendable: one thread.
+    // Sendable: used by one thread.
     static let description = "the place in memory"
     var all: [String: [UInt8]]
     init(_ all: [String: [UInt8]]) { self.all = all }

@@ -1,10 +1,10 @@
 import LLVS
 @testable import LLVSCore
 
-/// Puts the right checksums where a decoder looks for them: else all that a fuzzer changes would be refused for them alone,
-/// and what lies behind would never be tried. Who makes a hostile file does the same.
+/// Writes valid checksums where a decoder checks them. Otherwise nearly all changes of a fuzzer would be refused for their checksums, and
+/// the code behind the checks would never run. An attacker who makes a file can do the same.
 enum Repair {
-    /// The checksums of a record: of its header, its pages and its bodies.
+    /// Repairs the checksums of a record: of its header, its pages and its bodies.
     static func record(_ bytes: inout [UInt8]) {
         guard bytes.count >= RecordHeader.preludeSize else { return }
         let tableOffset = RecordHeader.preludeSize + Int(integer(bytes, 4, UInt32.self))
@@ -46,7 +46,7 @@ enum Repair {
         }
     }
 
-    /// The checksums, ids and offsets of a segment, and of the records in it. Answers its id.
+    /// Repairs the checksums, ids and offsets of a segment and of its records. Returns its id.
     static func segment(_ bytes: inout [UInt8]) -> RandomName? {
         guard bytes.count >= FrameFormat.segmentHeaderSize else { return nil }
         put(FrameFormat.segmentMagic, &bytes, 0)
@@ -83,7 +83,7 @@ enum Repair {
         return checksum(bytes[body.lowerBound..<body.lowerBound + table])
     }
 
-    /// The checksums of a blob. Answers its id.
+    /// Repairs the checksums of a blob. Returns its id.
     static func blob(_ bytes: inout [UInt8]) -> RandomName? {
         guard bytes.count >= 64 else { return nil }
         put(UInt64(0x0A62_6C62_5356_4C4C), &bytes, 0)
@@ -100,7 +100,7 @@ enum Repair {
         return bytes.withUnsafeBytes { RandomName(loading: $0, at: 16) }
     }
 
-    /// A record in the envelope of a storage of the host's.
+    /// A record in the envelope of a host's storage.
     static func envelope(_ record: [UInt8]) -> [UInt8] {
         var out = ByteWriter()
         out.integer(CallbackStorage.magic)

@@ -5,8 +5,8 @@ import LLVS
 /// A snapshot: its manifest and its chunks.
 ///
 ///     input = how u8 · versions u16 · ...
-///     how 0: payloads of chunks, whose headers and digests are made: (size u16 · payload) ...
-///         1: chunks, whose digests are made: (size u16 · chunk) ...
+///     how 0: payloads of chunks, to which the target adds headers and digests: (size u16 · payload) ...
+///         1: chunks, for which the target computes the digests: (size u16 · chunk) ...
 ///         2: all as it comes: (size u16 · manifest) · (size u16 · chunk) ...
 ///         3: chunks of another implementation's zip: (size u16 · chunk) ...
 enum SnapshotsTarget {
@@ -42,15 +42,15 @@ enum SnapshotsTarget {
         }
     }
 
-    /// What was restored is put, and restored elsewhere.
+    /// Puts a snapshot of the restored versions, and restores it in another store.
     private static func again(_ store: Store) throws {
         guard try !store.allVersionIDs().isEmpty else { return }
         let place = MemoryTransport(name: "fuzz snapshots, again"), copy = try Examining.memoryStore()
         _ = try Snapshots(store: store, transport: place).put()
         _ = try Snapshots(store: copy, transport: place).restore()
-        require(try copy.allVersionIDs().count == store.allVersionIDs().count, "a snapshot of what was restored holds other versions")
+        require(try copy.allVersionIDs().count == store.allVersionIDs().count, "a restored store has other versions")
         for id in try store.allVersionIDs().prefix(20) {
-            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "\(id) comes out of a snapshot otherwise")
+            require(try copy.changes(madeIn: id) == store.changes(madeIn: id), "the changes of \(id) differ after a snapshot")
         }
     }
 
@@ -71,7 +71,7 @@ enum SnapshotsTarget {
             let payload = SnapshotChunk.payload(chunk, of: manifest.snapshotID)
         else { return [] }
         let count = [UInt8(manifest.versionCount), 0]
-        // The id of a snapshot and its time are new each time: seeds have theirs.
+        // A snapshot has a random id and the current time. Seeds have fixed ones.
         var fixed = SnapshotManifest(snapshotID: id, createdAt: 1, latestVersionID: manifest.latestVersionID)
         let own = Array(id.utf8) + chunk.dropFirst(SnapshotLimits.idSize)
         fixed.versionCount = manifest.versionCount
@@ -90,7 +90,7 @@ enum SnapshotsTarget {
         ]
     }
 
-    /// One version with one value.
+    /// A zip with one version and one value.
     private static let zip: [UInt8] =
         Array(
             ("UEsDBBQAAAAAAAAAIQBMb0YJLgAAAC4AAAAPAAAAdmVyc2lvbnMvYS5qc29ueyJpZGVudGlmaWVyIjoiYSIsInRpbWVzdGFtcCI6MSwibWV0YW"

@@ -64,7 +64,7 @@ enum StoresTarget {
         let store = try Store(path: path, options: options)
         try Examples.fill(store)
         let blob = try store.storage.storeBlob(UnsafeRawBufferPointer(start: nil, count: 0))
-        // The caches are written for larger stores only.
+        // Caches are written only for larger stores.
         let flat = try store.lock.withRead { store.dag.headOrdinals.first }.flatMap { head in
             try store.maps.map(head).flatMap { try store.maps.flatten($0, of: head, isKept: true) }
         }

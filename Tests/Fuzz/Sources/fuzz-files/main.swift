@@ -2,8 +2,8 @@ import FuzzTargets
 import Glibc
 
 // fuzz-files seeds <folder>                 writes the seeds of each target to <folder>/<target>/
-// fuzz-files run <target> <file>...         calls the target with each file; ends the process where the target fails
-// fuzz-files targets                        their names
+// fuzz-files run <target> <file>...         calls the target with each file; ends the process if the target fails
+// fuzz-files targets                        prints their names
 
 func fail(_ message: String) -> Never {
     fputs(message + "\n", stderr)
@@ -42,7 +42,7 @@ case "seeds" where arguments.count == 2:
     }
 case "run" where arguments.count >= 2:
     guard let target = FuzzTarget.named(arguments[1]) else { fail("There is no target \(arguments[1])") }
-    // Each line at once: the process may end with the next.
+    // Each line is written at once, since the process may end with the next file.
     setlinebuf(stdout)
     for path in arguments.dropFirst(2) {
         read(path).withUnsafeBytes { target.run($0) }

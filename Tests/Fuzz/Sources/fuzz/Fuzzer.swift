@@ -1,7 +1,7 @@
 import FuzzTargets
 import Glibc
 
-/// The target that the environment names. libFuzzer's own options are its arguments.
+/// The target that the environment names. The program's arguments are libFuzzer's options.
 private let target: FuzzTarget = {
     let name = getenv("LLVS_FUZZ_TARGET").map { String(cString: $0) } ?? ""
     guard let target = FuzzTarget.named(name) else {

@@ -1,6 +1,6 @@
 // A book of contacts on two devices, whose edits are merged member by member.
 //
-//     swift run Contacts [directory]      (made below the system's temporary directory when not given)
+//     swift run Contacts [directory]      (default: a new one in the system's temporary directory)
 import LLVS
 import LLVSModel
 
@@ -50,7 +50,7 @@ ann.phones = [Phone("home", "030 1")]
 try phone.save(ann, id: "1")
 try exchangeAll()
 
-// Both are offline, and change the same contact.
+// Both devices are offline, and change the same contact.
 try phone.edit("1") {
     $0.tags.insert("friend")
     $0.visits += 2
@@ -65,7 +65,7 @@ try laptop.edit("1") {
 }
 try exchangeAll()
 
-// Both give her another name: the later one stands, until somebody decides.
+// Both change the name. The later name wins until the user decides.
 try phone.edit("1") { $0.name = "Anne" }
 try laptop.edit("1") { $0.name = "Anna" }
 try exchangeAll()
@@ -80,7 +80,7 @@ for (id, conflicts) in try phone.openConflicts() {
 try exchangeAll()
 print("named: " + (try phone.history("1").compactMap(\.object?.name).reversed().joined(separator: ", ")))
 
-// A value that cannot be read is told of, and holds no other up.
+// A value that cannot be read is reported. The other values are read.
 try laptop.coordinator.save([.insert(ValueID("contact/2"), data: Array(#"{"name":7}"#.utf8))])
 for (id, error) in try laptop.readAll().problems { print("not read: \(id) \(error.member)") }
 

@@ -9,7 +9,7 @@ enum JSONShape: String {
     case string = "a string", number = "a number", bool = "a boolean", array = "an array", object = "an object"
 }
 
-/// What depends on the type of a member.
+/// The properties of a member that follow from its type.
 enum MemberType {
     /// The rule of a member of this type; empty for `auto`.
     static func rule(of type: Any.Type) -> [String: String] {
@@ -37,7 +37,7 @@ enum MemberType {
         return (own.isEmpty ? [] : [pattern]) + (isWhole ? [] : inside(element).map { $0.below("/*") })
     }
 
-    /// The JSON type of a type; nil if only its coding knows.
+    /// The JSON type of a type; nil if it depends on the type's own coding.
     static func shape(of type: Any.Type) -> JSONShape? {
         if let optional = type as? any OptionalMember.Type { return shape(of: optional.wrapped) }
         if type is any CollectionMember.Type { return .array }
@@ -50,7 +50,7 @@ enum MemberType {
 
     private static func rawValue<Raw: RawRepresentable>(of type: Raw.Type) -> Any.Type { Raw.RawValue.self }
 
-    /// Whether it may be nil, which is omitted.
+    /// Whether it may be nil. A member that is nil is omitted.
     static func isOptional(_ type: Any.Type) -> Bool { type is any OptionalMember.Type }
 
     /// Whether it has parts that one side can remove and the other change: members by name, and elements that are objects.

@@ -3,9 +3,9 @@ public struct MergePattern: Sendable, Hashable {
     let pointer: String
     /// JSON text by name; empty if it says only that the member exists.
     var rule: [String: String]
-    /// Why the rule is invalid; nil if it is valid.
+    /// The reason why the rule is invalid; nil if it is valid.
     var problem: String?
-    /// Whether the rule follows from the type, and elements would be identified without it.
+    /// Whether the rule only repeats the default of the type: elements are identified by `id`.
     var isByID = false
     /// The structure that contains itself at this place.
     var repeated: ObjectIdentifier?
@@ -55,7 +55,7 @@ public struct MergePattern: Sendable, Hashable {
         return nil
     }
 
-    /// Why a removal cannot win: the member is never left out.
+    /// Returns why a removal cannot win: every save writes the member.
     private func uselessRemoval(_ type: Any.Type, _ given: [String: String]) -> String? {
         guard given["delete"] == "\"delete\"", !MemberType.isOptional(type) else { return nil }
         let inside = "; for what is removed from it, give \"\(pointer)/*\" the rule in the static member rules"

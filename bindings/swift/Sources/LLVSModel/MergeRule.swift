@@ -54,7 +54,7 @@ public struct MergeRule: Sendable, Hashable {
 
     // MARK: Who wins
 
-    /// Which side wins if both changed a place that is not merged inside.
+    /// The side that wins if both changed a place that is not merged inside.
     public enum Side: String, Sendable {
         /// The side with the more recent change.
         case newer
@@ -64,16 +64,17 @@ public struct MergeRule: Sendable, Hashable {
         case max
         /// The smaller value.
         case min
-        /// The side that the app's `ValueMerger` chooses (`RulesArbiter(merger:)`); without one, the newer.
+        /// The side that the app's `ValueMerger` chooses (`RulesArbiter(merger:)`). Without a `ValueMerger`, the side with the more recent
+        /// change.
         case arbiter
     }
-    /// Sets the side that wins if both changed a place that is not merged inside; without it, the newer.
+    /// Sets the side that wins if both changed a place that is not merged inside. Without this rule, the newer side wins.
     public static func pick(_ side: Side) -> MergeRule { MergeRule(["pick": JSONText.string(side.rawValue)]) }
     /// The side with the larger member of this name wins.
     public static func pick(maxOf name: String) -> MergeRule { MergeRule(["pick": JSONText.object(["max": pointer(name)])]) }
     /// The side with the smaller member of this name wins.
     public static func pick(minOf name: String) -> MergeRule { MergeRule(["pick": JSONText.object(["min": pointer(name)])]) }
-    /// A removal wins over a change by the other side; without it, the change wins.
+    /// A removal wins over a change by the other side. Without this rule, the change wins.
     public static var deleteWins: MergeRule { MergeRule(["delete": "\"delete\""]) }
     /// The value of a missing member, so that one side may add to a member that the other lacks: at most 1,024 bytes of JSON.
     public static func absent(_ value: JSONValue) -> MergeRule { MergeRule(["absent": JSONText.value(value)]) }
@@ -89,7 +90,7 @@ public struct MergeRule: Sendable, Hashable {
 }
 
 extension [MergeRule] {
-    /// The combined rule, and a member that two of them contradict each other about.
+    /// The combined rule, and a member to which two of the rules give different values.
     var together: (rule: [String: String], contradicted: String?) {
         var rule: [String: String] = [:], contradicted: String?
         for (name, text) in flatMap(\.members) {

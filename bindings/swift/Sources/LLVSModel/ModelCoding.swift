@@ -19,7 +19,7 @@ public enum ModelCoding {
     /// Does nothing: prevents the compiler's warning about unused variables. Called by code of `@Model`.
     public static func use<Members>(_ members: inout Members) {}
 
-    /// Dates are text as in ISO 8601 (`Moment`); `Data` is base64.
+    /// Reads dates as text in ISO 8601 (`Moment`), and `Data` as base64.
     static func decoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
@@ -53,6 +53,7 @@ public enum ModelCoding {
         }
     }
 
+    /// Reads an object.
     /// - Parameter rules: their renames are used to read a value of a later form.
     static func read<Model: StorableModel>(
         _ type: Model.Type, _ bytes: [UInt8], _ id: ValueID, _ version: VersionID?, _ rules: MergeSchema
@@ -157,7 +158,7 @@ public struct ModelDecodingError: Error, CustomStringConvertible {
     public let model: String
     /// The member that does not fit, as a JSON pointer; "" for the whole value.
     public let member: String
-    /// Why the value does not fit, and at which member.
+    /// The reason, with the member that does not fit.
     public let reason: String
     /// The complete message, with what the user can do.
     public var description: String {

@@ -24,10 +24,10 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     public let coordinator: StoreCoordinator
     let rules: StoreRules
 
-    /// The rules of the model that contradict those of the store, as of the last comparison: at first, and at each save after which the
-    /// store's rules have changed. The store's rules win.
+    /// The rules of the model that contradict those of the store; the store's rules win. They are compared when the collection is created,
+    /// and at each save after a change of the store's rules.
     public var contradictions: [ModelContradiction] { rules.known?.contradictions ?? [] }
-    /// Why the rules that prevail in the store are invalid, as of the last comparison; nil if they are valid.
+    /// The reason why the current rules of the store are invalid, as of the last comparison; nil if they are valid.
     public var rulesProblem: String? { rules.known?.problem }
 
     init(_ coordinator: StoreCoordinator) throws {
@@ -181,7 +181,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         case begun(EncodedNode)
     }
 
-    /// Merges each object into the stored value, and saves; retries if the current version moves meanwhile.
+    /// Merges each object's changes into the stored value, and saves; retries if the current version moves meanwhile.
     private func write(
         _ objects: [String: (object: Model, before: Before)], _ removing: [String], _ about: About, _ expected: VersionID?
     ) throws -> Version? {

@@ -13,7 +13,7 @@ struct ModelEncoder: Encoder {
     let codingPath: [any CodingKey]
     let userInfo: [CodingUserInfoKey: Any] = [:]
     private let node: EncodedNode
-    /// How deep merged values may be nested (docs/merging-internals.md).
+    /// The maximum depth of merged values (docs/merging-internals.md).
     private static let depthMax = 128
 
     /// Returns the JSON of a value.
@@ -36,7 +36,7 @@ struct ModelEncoder: Encoder {
     }
 
     /// The parts of a collection in the order of their texts.
-    /// - Parameter count: how many consecutive parts belong together: 2 for pairs of a key and a value.
+    /// - Parameter count: the number of consecutive parts that belong together: 2 for pairs of a key and a value.
     private static func ordered(_ parts: [EncodedNode], by count: Int) -> [EncodedNode] {
         let groups = stride(from: 0, to: parts.count, by: count).map { Array(parts[$0..<min($0 + count, parts.count)]) }
         let sorted = groups.map { (text: $0.flatMap(\.bytes), parts: $0) }.sorted { $0.text.lexicographicallyPrecedes($1.text) }
@@ -64,7 +64,7 @@ struct ModelEncoder: Encoder {
 
         private func put(_ member: EncodedNode, _ key: any CodingKey) {
             guard case .object(var members) = node.content else { return }
-            // (Taken out meanwhile, so that it is not copied for each member.)
+            // (Removed from the node for the change, so that it is not copied for each member.)
             node.content = .scalar([])
             members[key.stringValue] = member
             node.content = .object(members)
@@ -139,7 +139,7 @@ struct ModelEncoder: Encoder {
         }
     }
 
-    /// A value that is encoded as another one.
+    /// A value whose coding is that of a single other value.
     private struct SingleNode: SingleValueEncodingContainer {
         let node: EncodedNode
         let codingPath: [any CodingKey]
@@ -148,7 +148,7 @@ struct ModelEncoder: Encoder {
         mutating func encode<Value: Encodable>(_ value: Value) throws {
             let inside = try ModelEncoder.node(of: value, at: codingPath)
             node.content = inside.content
-            // (For a wrapped date, the date says more.)
+            // (If the value wraps a date, note the date as the encoded value.)
             if case .scalar = inside.content { node.value = inside.value }
         }
     }
@@ -169,7 +169,7 @@ private struct PlaceKey: CodingKey {
 
 /// Collections without an order, whose own coding writes them in any order.
 private protocol UnorderedCoding {
-    /// How many consecutive parts of the coding belong together.
+    /// The number of consecutive parts of the coding that belong together.
     static var partCount: Int { get }
 }
 extension Set: UnorderedCoding { fileprivate static var partCount: Int { 1 } }

@@ -8,7 +8,7 @@ public struct PastObject<Model: StorableModel>: Sendable {
     public let kind: Value.Change.Kind
     /// The object at the version; nil if it was removed, or cannot be read.
     public let object: Model?
-    /// Why it cannot be read; nil if it can, or was removed.
+    /// The reason why it cannot be read; nil if it can, or was removed.
     public let problem: ModelDecodingError?
 }
 
@@ -16,9 +16,9 @@ extension ModelCollection {
     /// Returns the history of one object: every version in which it changed, newest first, with the object at that version.
     ///
     /// Includes all versions of the store, also those on branches and those not merged yet.
-    /// - Parameter limit: how many versions, at most.
+    /// - Parameter limit: the maximum number of versions.
     /// - Throws: `.cancelled`, and what the storage throws.
-    /// - Complexity: the versions returned.
+    /// - Complexity: proportional to the number of versions returned.
     public func history(
         _ id: String, limit: Int = .max, _ control: OperationControl = OperationControl()
     ) throws -> [PastObject<Model>] {

@@ -71,7 +71,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         return found
     }
 
-    /// Returns how many there are.
+    /// Returns the number of objects.
     public func count() throws -> Int {
         let (index, declared) = try self.index()
         var question = try self.question(declared)
@@ -121,7 +121,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         return Set(names.compactMap { $0 }) == Set(equal.keys) && names.count == equal.count && Array(next) == order.map(pointer)
     }
 
-    /// A given member, or the elements of one.
+    /// Returns the given member to which a pointer leads, or to whose elements it leads.
     private func name(_ pointer: String) -> String? {
         equal.keys.first { pointer == self.pointer($0) || pointer == self.pointer($0) + "/*" }
     }

@@ -71,7 +71,7 @@ final class StoreRules: Sendable {
         /// Whether the model has rules that are not in the store.
         var isChanged: Bool
         var contradictions: [ModelContradiction]
-        /// Why the rules of the store are invalid, if they are.
+        /// The reason why the rules of the store are invalid; nil if they are valid.
         var problem: String?
     }
 

@@ -92,7 +92,7 @@ public struct ModelMacro: ExtensionMacro {
             """
     }
 
-    /// Uses `members` if there may be no other use: the compiler warns about unused variables.
+    /// Refers to `members`, in case no other code does: the compiler warns about unused variables.
     private static func used(_ members: [StoredItem]) -> String {
         members.isEmpty || members.contains(where: \.isUnconditional) ? "" : "\nLLVSModel.ModelCoding.use(&members)"
     }

@@ -8,7 +8,7 @@ import Testing
     @Merge(.text) var note = ""
 }
 
-/// What every one of these has.
+/// The upgrade of the models below: sets a member.
 private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ $0[name] = value }] }
 
 @Model(prefix: "page/") struct FilledCounter {
@@ -32,7 +32,7 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
     static let upgrades = filling("byName", ["a/b": ["id": "x", "calls": 1]])
 }
 
-/// What is as it was, or as what is not there.
+/// An upgrade that only sets members to their defaults, and moves elements.
 @Model(prefix: "page/") struct LeftAlone {
     var name = ""
     var note = ""
@@ -65,7 +65,7 @@ private func filling(_ name: String, _ value: JSONValue) -> [ModelUpgrade] { [{ 
     static let rules: [String: [MergeRule]] = ["": [.register], "schema": [.json(["at": "/form"])]]
 }
 
-/// Two devices upgrade one value, each by itself.
+/// Two devices upgrade the same value independently.
 @Suite struct AddedMembersTests {
     private func refusal<Model: StorableModel>(_ model: Model.Type, _ value: String = #"{"count":100}"#) throws -> ModelDecodingError? {
         let devices = try Devices(), pages = try devices.phone.collection(model)

@@ -4,7 +4,7 @@ import LLVSModel
 import Synchronization
 import Testing
 
-/// A model that is made by hand, and calls somebody each time it is written.
+/// A model without the macro. Calls a closure at each encoding.
 struct Watched: StorableModel, Equatable {
     static let idPrefix = "watched/"
     static var mergePatterns: [MergePattern] { MergePattern.member("n", Int.self, [.counter], from: 0) }
@@ -32,7 +32,7 @@ struct Palette: Equatable {
     init() {}
 }
 
-/// Has nothing but its members.
+/// A structure with members only.
 @Model(prefix: "plain/") struct Plain: Equatable {
     let id: String
     var name = ""
@@ -40,7 +40,7 @@ struct Palette: Equatable {
 }
 
 @Suite struct CollectionTests {
-    /// A model keeps the initializer that the compiler makes of its members.
+    /// A model keeps its memberwise initializer.
     @Test func aModelIsMadeOfItsMembers() throws {
         let devices = try Devices(), all = try devices.phone.collection(Plain.self)
         try all.save(["1": Plain(id: "a"), "2": Plain(id: "b", name: "B", more: 2)])
@@ -60,7 +60,7 @@ struct Palette: Equatable {
         #expect(removed.metadata["__llvs_description"] == Array("\"forget all\"".utf8))
     }
 
-    /// One bad value neither empties a list nor is left out silently.
+    /// If one value cannot be read, the others are read, and the error is reported.
     @Test func badValuesAreTold() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         try people.save(["1": Contact(name: "Ann"), "4": Contact(name: "Dan")])
@@ -118,7 +118,7 @@ struct Palette: Equatable {
         #expect(try phone["2"]?.name == "Beny")
         try phone.choose(.older, in: name)
         #expect(try phone["2"]?.name == "Benx" && phone["2"]?.visits == 2 && phone.openConflicts(of: "2").isEmpty)
-        // The choice is a save like any other.
+        // The choice is an ordinary save.
         let one = try #require(open.first?.conflicts.first)
         try laptop.choose(.result, in: one)
         try devices.sync()
@@ -155,7 +155,7 @@ struct Palette: Equatable {
 }
 
 @Suite struct SavingTests {
-    /// Compare and set.
+    /// A save with the version that it expects.
     @Test func anExpectedVersion() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         let first = try #require(try people.save(Contact(name: "Ann"), id: "1"))
@@ -171,7 +171,7 @@ struct Palette: Equatable {
         #expect(try people.remove("1", expected: second.id) != nil)
     }
 
-    /// Somebody saves between what a save read and what it stores: again and again, until it stands on what is there.
+    /// Other saves come between the read and the save of an edit, several times. The edit is repeated until it succeeds.
     @Test func anEditIsRepeatedUntilItStands() throws {
         let devices = try Devices(), phone = devices.phone, watched = try phone.collection(Watched.self)
         try watched.save(Watched(1), id: "1")
@@ -205,7 +205,7 @@ struct Palette: Equatable {
         #expect(try people["1"]?.visits == 100 && people["1"]?.tags.count == 100)
     }
 
-    /// A form that was filled in at a version keeps what came since.
+    /// A form was filled at an earlier version. Its save keeps the changes made since then.
     @Test func anEditOfWhatWasReadBefore() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         let then = try #require(try people.save(Contact(name: "Ann"), id: "1")).id
@@ -224,7 +224,7 @@ struct Palette: Equatable {
         #expect(throws: StoreError.self) { try people.edit("1", at: root) { $0.name = "?" } }
     }
 
-    /// What both changed is a conflict, as between two devices.
+    /// If both changed a member, the result is a conflict, as between two devices.
     @Test func anEditOfWhatOthersChangedMeanwhile() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         try people.save(Contact(name: "Ann"), id: "1")
@@ -279,7 +279,7 @@ struct Palette: Equatable {
         #expect(try text(devices.phone, "contact/1") == #"{"name":"Eve","unknown":{"z":1.50}}"#)
     }
 
-    /// Sets have no order, and those that are equal are written alike.
+    /// Sets have no order; equal sets have the same JSON.
     @Test func equalSetsAreNoChange() throws {
         let devices = try Devices(), palettes = try devices.phone.collection(Palette.self)
         func palette(_ room: Int) -> Palette {

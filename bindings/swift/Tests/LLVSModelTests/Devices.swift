@@ -12,7 +12,7 @@ final class Devices {
     let directory: String
     let phone: StoreCoordinator, laptop: StoreCoordinator
 
-    /// - Parameter merger: what both ask about places that rules leave to it.
+    /// - Parameter merger: decides for both devices, where rules leave the decision to it.
     init(merger: (any ValueMerger)? = nil) throws {
         let directory = FileManager.default.temporaryDirectory.path + "/llvs-model-\(UUID())"
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

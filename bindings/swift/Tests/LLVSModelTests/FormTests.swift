@@ -34,7 +34,7 @@ import Foundation
     var more = 0
 }
 
-/// Programs that know an earlier form, and kinds that a model took back.
+/// Apps that use an earlier form, and kinds that a later model no longer declares.
 @Suite struct FormTests {
     @Test func olderProgramsReadThroughRenames() throws {
         let devices = try Devices(), old = try devices.phone.collection(OldNote.self), new = try devices.phone.collection(Note.self)

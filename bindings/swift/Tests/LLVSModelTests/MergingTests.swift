@@ -18,7 +18,7 @@ import Foundation
     init(_ id: String, _ number: String) { self.id = id; self.number = number }
 }
 
-/// No part of a model: it stands as a whole.
+/// Not a part of a model: merged as a whole.
 struct Picture: Codable, Equatable, Sendable {
     var name: String
     var width: Int
@@ -42,7 +42,7 @@ struct Contact: Equatable {
     init(name: String = "") { self.name = name }
 }
 
-/// What an older version of the app knows.
+/// The models of an older version of the app.
 @Model struct OldPhone: Identifiable, Equatable {
     var id: String
     var number = ""
@@ -55,7 +55,7 @@ struct OldContact: Equatable {
     init(name: String = "") { self.name = name }
 }
 
-/// No part of a model: it has no defaults.
+/// Not a part of a model: it has no defaults.
 struct Both: Codable, Equatable, Sendable { var a: Int, b: Int }
 @Model(prefix: "pair/")
 struct Pair: Equatable {
@@ -119,7 +119,8 @@ struct Pair: Equatable {
         #expect(try text(devices.laptop, "contact/1")?.contains("1.50") == true)
     }
 
-    /// Each with its own version of the app, which edit one value at once: the rules of the newer are added to those of the older.
+    /// Two devices with different versions of the app edit one value concurrently. The rules of the newer app are added to those of the
+    /// older.
     @Test(arguments: [true, false]) func twoVersionsOfAModelOnTwoDevices(_ isOldFirst: Bool) throws {
         let devices = try Devices()
         let old = try devices.laptop.collection(OldContact.self)
@@ -151,13 +152,13 @@ struct Pair: Equatable {
             + #""tags":["b","later","old"],"visits":3,"weight":1.50}"#
         #expect(try text(devices.phone, "contact/1") == after && text(devices.laptop, "contact/1") == after)
         #expect(new.contradictions == [] && old.contradictions == [])
-        // Whoever says what all members are to be says nothing of those that it does not know.
+        // A save of a whole object sets only the members that the model knows.
         try old.save(OldContact(name: "Bob"), id: "1")
         let bob = #"{"home_town":"Ulm","later":{"z":1e2},"name":"Bob","phones":[],"tags":[],"visits":3,"weight":1.50}"#
         #expect(try text(devices.laptop, "contact/1") == bob)
     }
 
-    /// What the app removes is gone, with what it does not know of it.
+    /// If the app removes an object or element, the members in it that the app does not know are removed, too.
     @Test func whatTheAppRemovesIsGone() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
         let before = #"{"name":"Ann","picture":{"name":"p","width":1,"new":2},"phones":[{"id":"1","label":"home"},{"id":"2"}]}"#
@@ -168,7 +169,7 @@ struct Pair: Equatable {
         #expect(try text(devices.phone, "contact/1") == #"{"name":"Ann","phones":[{"id":"2"}]}"#)
     }
 
-    /// A merge by rules without a model may leave what no app wrote: it is told, and both apps go on.
+    /// Rules without a model may merge a value into one that no app wrote. It is reported as unreadable, and both apps continue to work.
     @Test func whatWasMergedAndCannotBeRead() throws {
         let devices = try Devices()
         try save(#"{"merge":1,"ids":{"pair/":"auto"}}"#, MergeSchema.valueID, in: devices.phone)

@@ -18,7 +18,7 @@ struct Moments: Equatable {
     init(_ date: Date) { (at, last, first, all) = (date, date, date, [date]) }
 }
 
-/// Dates are read as the very dates that were written.
+/// Dates are read exactly as they were written.
 @Suite struct MomentTests {
     private func areExact(_ dates: [Date]) throws {
         let devices = try Devices(), moments = try devices.phone.collection(Moments.self)
@@ -51,14 +51,14 @@ struct Moments: Equatable {
                 })
     }
 
-    /// The calendar is that of Foundation, but for the days before 1582, where Foundation's is the Julian one.
+    /// The calendar agrees with Foundation's, except before 1582, when Foundation's is the Julian calendar.
     @Test func theDaysAreThoseOfTheCalendar() throws {
         var random = Seeded(2)
         for _ in 0..<2_000 {
             let date = Date(timeIntervalSince1970: Double(Int.random(in: -12_200_000_000...253_402_300_799, using: &random)))
             #expect(try Moment.text(date) == date.formatted(Date.ISO8601FormatStyle()))
         }
-        // Each day of 800 years, and its parts, in order.
+        // Each day of 800 years, in order.
         var last = ""
         for day in -500_000 ..< -200_000 {
             let text = try Moment.text(Date(timeIntervalSince1970: Double(day) * 86_400))
@@ -91,7 +91,7 @@ struct Moments: Equatable {
         }
     }
 
-    /// To the microsecond the order of sortable texts is that of their dates.
+    /// To the microsecond, sortable texts are in the order of their dates.
     @Test func sortableTextsAreInOrder() throws {
         var random = Seeded(3)
         let micros = Set((0..<2_000).map { _ in Int.random(in: -2_000_000_000_000_000...4_000_000_000_000_000, using: &random) }).sorted()

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tests/Vectors/documents/model_edits.json: random edits of one object on two devices, whose merges the model in Python
-/// (Tests/Python/documents) gave. As in Tests/Python/test_model_shared.py.
+/// Tests/Vectors/documents/model_edits.json: random edits of one object on two devices. The merged values are those of the Python model
+/// (Tests/Python/documents). Tests/Python/test_model_shared.py tests the same file.
 @Suite struct RandomEditTests {
     private struct Vectors: Decodable {
         struct Edit: Decodable {
@@ -22,10 +22,10 @@ import Foundation
             }
         }
         struct Round: Decodable {
-            /// Of the device that saves first, and of the other.
+            /// The edits of the device that saves first, and of the other.
             let first: [Edit]
             let second: [Edit]
-            /// What must be there then.
+            /// The expected value after the sync.
             let value: String
         }
         struct Case: Decodable { let rounds: [Round] }
@@ -33,7 +33,7 @@ import Foundation
         let cases: [Case]
     }
 
-    /// What Tests/Vectors/documents/model_edits.py does to the JSON.
+    /// Makes the edit that Tests/Vectors/documents/model_edits.py makes in the JSON.
     private static func make(_ edit: Vectors.Edit, _ one: inout SharedContact) {
         let n = edit.number, at = one.phones.isEmpty ? nil : n % one.phones.count
         switch edit.name {

@@ -42,13 +42,13 @@ import Foundation
         #expect(try people["1"] == ann)
         try people.edit("1") { $0.seen = Date(timeIntervalSince1970: 1_800_000_000.25) }
         #expect(try people["1"]?.seen?.timeIntervalSince1970 == 1_800_000_000.25)
-        // Such as was written before is read, and stays until it is changed.
+        // A date without the digits is read as well, and stays unchanged until it is edited.
         let before = #"{"name":"Ann","seen":"2027-01-15T08:00:00Z"}"#
         try save(before, "contact/1", in: devices.phone)
         #expect(try people["1"] == ann && people.save(ann, id: "1") == nil && text(devices.phone, "contact/1") == before)
     }
 
-    /// Texts are compared by the engine: what is picked by its size is written in the order of the moments.
+    /// The engine compares texts. Dates that are picked by size must therefore sort by time as texts.
     @Test func datesThatArePickedBySizeAreWrittenInOrder() throws {
         let moments = [
             -62_135_596_800, -1.5, -1, -0.25, 0, 0.000_001, 0.5, 1, 1_800_000_000, 1_800_000_000.25, 1_800_000_001, 253_402_300_799,
@@ -89,7 +89,7 @@ struct Limits: Equatable {
     var last: Date? = nil
 }
 
-/// An app of before.
+/// The model of an earlier version of the app.
 @Model(prefix: "person/")
 struct FirstPerson: Equatable {
     var name = ""
@@ -131,7 +131,7 @@ struct Counted {
         #expect(try new.edit("1") { $0.phones += [] } == nil)
         #expect(try text(devices.phone, "person/1") == before)
         try new.edit("1") { $0.phones.append("12") }
-        // The old app goes on, and keeps what it does not know.
+        // The old app continues to work, and keeps the members that it does not know.
         try old.edit("1") { $0.name = "Anne" }
         try devices.sync()
         let after = #"{"form":3,"initials":"A","name":"Anne","phone":"11","phones":["11","12"],"weight":1.50}"#

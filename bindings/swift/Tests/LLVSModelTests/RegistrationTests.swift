@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How the rules of models come into the store: what is missing is added, and what contradicts is told.
+/// Adding the rules of models to those of the store: missing rules are added, contradictions are reported.
 @Suite struct RegistrationTests {
     private static let own =
         #""/bio":"text","/phones":{"as":"list","key":["/id"]},"/phones/*/calls":"counter","/picture":"register","#
@@ -35,7 +35,7 @@ import Foundation
         #expect(try devices.phone.value(ValueID(MergeSchema.valueID))?.storedVersion == stored)
     }
 
-    /// Two devices that begin apart with one model have one version of rules.
+    /// Two devices that start apart with the same model get the same version of the rules.
     @Test func devicesThatBeginApart() throws {
         let devices = try Devices()
         for (device, sold) in [(devices.phone, 5), (devices.laptop, 3)] {
@@ -76,14 +76,14 @@ import Foundation
         #expect(
             people.contradictions.first?.description
                 == #"the rule for "contact/" at "/tags" is "register" in the store and "set" in the model; the store's stands"#)
-        // A register, as the store says.
+        // `tags` is merged as a register, as the store's rules say.
         try people.save(Contact(name: "Ann"), id: "1")
         try people.edit("1") { mine in
             try people.edit("1") { $0.tags = ["b"] }
             mine.tags = ["c"]
         }
         #expect(try people["1"]?.tags == ["c"])
-        // Rules that others saved are compared at the next save.
+        // Rules saved by others are compared at the next save.
         try save(#"{"merge":1,"ids":{"contact/":{"/tags":"set","/bio":"register"}}}"#, MergeSchema.valueID, in: phone)
         try people.edit("1") { $0.visits += 1 }
         #expect(people.contradictions.map(\.pattern) == ["/bio"])
@@ -134,7 +134,7 @@ import Foundation
         #expect(try ids(devices.phone) == expected("{\"contact/\":{\"\":\"auto\",\(Self.own)},\"note/\":\"auto\"}"))
     }
 
-    /// Rules that are only at later versions are added again where somebody goes on from an earlier one.
+    /// If an app continues from an earlier version that has no rules, the rules are added again.
     @Test func rulesAreAddedAgainWhereTheCurrentVersionHasNone() throws {
         let devices = try Devices(), phone = devices.phone
         try save(#"{"name":"Ann"}"#, "contact/1", in: phone)

@@ -11,7 +11,7 @@ import Foundation
 
 enum Level: String, Codable { case low, high }
 
-/// Holds itself, and has no rules but that of its elements, which are known by their ids.
+/// A structure that contains itself. Its only rule is that elements are identified by their ids.
 @Model(prefix: "node/")
 struct Node: Identifiable, Equatable {
     var id = ""
@@ -19,7 +19,7 @@ struct Node: Identifiable, Equatable {
     init(_ id: String, _ inner: [Node] = []) { (self.id, self.inner) = (id, inner) }
 }
 
-/// Hold each other, with a set.
+/// Two structures that contain each other, one with a set.
 @Model(prefix: "deep/")
 struct Deep {
     var inner: [Deeper] = []
@@ -65,7 +65,7 @@ struct Book: Equatable {
         #expect(patterns.allSatisfy { $0.problem == nil }, "\(patterns)")
         let own = patterns.filter { !$0.rule.isEmpty }
         let text = own.map { JSONText.string($0.pointer) + ":" + JSONText.object($0.rule) }.joined(separator: ",")
-        // The engine takes them.
+        // The engine accepts the rules.
         _ = try Array("{\"merge\":1,\"ids\":{\"x/\":{\"\":\"auto\"\(text.isEmpty ? "" : ",")\(text)}}}".utf8)
             .withUnsafeBytes { try MergeSchema($0) }
         return text
@@ -102,7 +102,7 @@ struct Book: Equatable {
         #expect(try rules(JSONValue.self, .absent(["a": [1, 0.5, "\"x\"", true]])) == #""/m":{"absent":{"a":[1,0.5,"\"x\"",true]}}"#)
         #expect(try rules(Picture.self, .auto, .identity("name", "/a/b")) == #""/m":{"identity":["/name","/a/b"]}"#)
         #expect(try rules(Int.self, .json(["as": "counter", "from": 7])) == #""/m":{"as":"counter","from":7}"#)
-        // What stands as a whole has no rules inside, and an implied key goes with its list.
+        // A member that is merged as a whole has no rules inside. An implied key is dropped together with its list.
         let register = #""/m":{"as":"register"}"#
         #expect(try rules([Phone].self, .register) == register && rules(Phone.self, .register) == register)
         #expect(try rules(Set<Phone>.self) == #""/m":{"as":"set"}"# && rules([Phone].self, .auto) == #""/m/*/calls":{"as":"counter"}"#)
@@ -110,7 +110,7 @@ struct Book: Equatable {
         #expect(try rules(String.self, .text, name: "a/b~\u{301}c") == "\"/a~1b~0\u{301}c\":{\"as\":\"text\"}")
     }
 
-    /// Two devices that begin with 100 and add 5 and 3 come to 108, not to 208 (P5).
+    /// Both devices begin with 100 and add 5 and 3. The result is 108, not 208 (P5).
     @Test func aCounterBeginsWithTheDefault() throws {
         #expect(try rules(Int.self, .counter, from: 100) == #""/m":{"as":"counter","from":100}"#)
         #expect(try rules(Int.self, .counter(from: 100), from: 100) == #""/m":{"as":"counter","from":100}"#)
@@ -119,7 +119,7 @@ struct Book: Equatable {
         #expect(try rules(Int.self, .counter, from: 0) == #""/m":{"as":"counter"}"#)
     }
 
-    /// What both sides wrote is written into the default, which is there once.
+    /// Both sides edit the default text, which must not occur twice.
     @Test func aTextBeginsWithTheDefault() throws {
         #expect(try rules(String.self, .text, from: "a \"b\"") == #""/m":{"absent":"a \"b\"","as":"text"}"#)
         #expect(try rules(String?.self, .text, from: "a") == #""/m":{"absent":"a","as":"text"}"#)
@@ -127,7 +127,7 @@ struct Book: Equatable {
         #expect(try rules(String.self, .text, from: "") == #""/m":{"as":"text"}"#)
     }
 
-    /// What would do nothing, or contradicts the default, is refused with what to write.
+    /// A rule that has no effect, or that contradicts the default, is refused. The message suggests a correction.
     @Test func removalsAndAbsenceThatCannotBe() throws {
         func problem<Member>(_ type: Member.Type, _ rule: MergeRule, from initial: Member? = nil) -> String {
             MergePattern.member("m", type, [rule], from: initial).compactMap(\.problem).joined()
@@ -180,7 +180,7 @@ struct Book: Equatable {
         for told in [try problem(NoPrefix.self), try problem(ReservedPrefix.self)] { #expect(told.contains("cannot be the prefix")) }
     }
 
-    /// Identity, absent, arbiter and removals that win, of two devices.
+    /// `identity`, `absent`, `pick(.arbiter)` and `deleteWins` on two devices.
     @Test func rulesOfABook() throws {
         #expect(
             String(decoding: Book.mergeRules, as: UTF8.self) == #"{"merge":1,"ids":{"book/":{"":{"identity":["/isbn"]},"#
@@ -193,7 +193,7 @@ struct Book: Equatable {
         }
         let devices = try Devices(merger: Shelves())
         let phone = try devices.phone.collection(Book.self), laptop = try devices.laptop.collection(Book.self)
-        // Two books under one id are not made one, and one book is.
+        // Two different books under one id are not merged; the same book is.
         var other = Book("a", "A")
         other.draft = ["x": "1"]
         try phone.save(["1": other, "2": Book("c", "C")])
@@ -201,7 +201,7 @@ struct Book: Equatable {
         try save(#"{"isbn":"d"}"#, "book/3", in: devices.phone)
         try devices.sync()
         #expect(try phone["1"] == Book("b", "B") && phone["2"] == Book("c", "C"))
-        // A shelf that both changed; a draft that one removed and the other changed; a state that one wrote down as it was.
+        // Both changed the shelf. One removed the draft that the other changed. One wrote the unchanged state.
         try phone.edit("2") {
             $0.shelf = "B"; $0.draft = ["x": "1"]
         }

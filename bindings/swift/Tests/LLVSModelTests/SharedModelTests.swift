@@ -69,7 +69,7 @@ struct SharedContact: Equatable {
             let date = try #require(Moment.date(text), "\(text)")
             #expect(try Moment.text(date) == text)
         }
-        // Others read what Swift writes for a date between two microseconds.
+        // Other languages read the text that Swift writes for a date between two microseconds.
         for case .string(let text) in more {
             let date = try #require(Moment.date(text), "\(text)"), written = try Moment.text(date)
             #expect(Moment.date(written) == date && written.dropLast().hasPrefix(text.dropLast()))

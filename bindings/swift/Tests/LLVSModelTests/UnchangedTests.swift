@@ -28,7 +28,7 @@ enum Aspect: String, Codable, CaseIterable, CodingKeyRepresentable, Sendable { c
 indirect enum Kind: Codable, Hashable, Sendable {
     case none, tagged(Set<String>), graded([Grade: Set<Int>], note: String), either(Kind, Kind)
 }
-/// No parts of a model.
+/// Not parts of a model.
 struct Held: Codable, Hashable, Sendable {
     var names: Set<String> = []
     var byGrade: [Grade: [Date]] = [:]
@@ -40,7 +40,7 @@ final class Shared: Codable, Hashable, Sendable {
     static func == (one: Shared, other: Shared) -> Bool { one.numbers == other.numbers }
     func hash(into hasher: inout Hasher) { hasher.combine(numbers) }
 }
-/// Writes its set by itself, so that no encoder sees that there is no order.
+/// Encodes its set itself. The encoder cannot know that the elements have no order.
 struct Tags: Codable, Hashable, Sendable {
     var names: Set<String>
     init(_ names: Set<String>) { self.names = names }
@@ -69,7 +69,7 @@ struct Pairs: Codable, Equatable, Sendable {
     init(from decoder: any Decoder) throws { grades = try [Grade: Grade](from: decoder) }
     func encode(to encoder: any Encoder) throws { try grades.encode(to: encoder) }
 }
-/// Equal by its id alone, as views have it.
+/// Equal if the ids are equal, as apps often declare it for views.
 struct Playlist: Codable, Equatable, Sendable {
     var id = 0
     var songs: [String] = []
@@ -89,7 +89,7 @@ struct Playlist: Codable, Equatable, Sendable {
     var grades: [Grade: Set<Grade>] = [:]
 }
 
-/// A member of every type that a model takes.
+/// A model with a member of every supported type.
 @Model(prefix: "every/")
 struct Everything: Equatable {
     var bool = false
@@ -292,7 +292,7 @@ struct Change: Sendable {
 }
 
 @Suite struct UnchangedTests {
-    /// The text of each member of an object that is written without white space.
+    /// The text of each member of a JSON object without white space.
     private func texts(_ object: String?) -> [String: String] {
         var found: [String: String] = [:], parts: [[UInt8]] = [[]], depth = 0, isInside = false, isEscaped = false
         for byte in (object ?? "{}").utf8.dropFirst().dropLast() {
@@ -323,7 +323,7 @@ struct Change: Sendable {
         try JSONDecoder().decode([String: JSONValue].self, from: Data((text ?? "").utf8))
     }
 
-    /// A change for each member, or none is tested.
+    /// Every member has a change; otherwise it would not be tested.
     @Test func everyMemberHasAChange() throws {
         let written = try ModelEncoder.node(of: Everything())
         guard case .object(let members) = written.content else { throw CancellationError() }
@@ -331,7 +331,7 @@ struct Change: Sendable {
         #expect(Set(Change.all.map(\.member)) == Set(members.keys).union(optional) && Change.all.count == members.count + optional.count)
     }
 
-    /// 1,000 random objects: saved as they were read they make no version, and with one member changed that one changes.
+    /// 1,000 random objects. Saved as they were read, they make no version. If one member was changed, the save changes that member.
     @Test func whatIsUnchangedMakesNoVersion() throws {
         let devices = try Devices(), all = try devices.phone.collection(Everything.self)
         var random = Seeded(32), objects: [String: Everything] = [:]
@@ -359,7 +359,7 @@ struct Change: Sendable {
         #expect(try all.save(changed) == nil)
     }
 
-    /// A device changes a member of each of many objects; the other one changes another, later, and saves the whole objects.
+    /// A device changes one member in each of many objects. Later the other device changes another member, and saves the whole objects.
     @Test func aSaveOfTheWholeKeepsWhatOthersChanged() throws {
         let devices = try Devices()
         let phone = try devices.phone.collection(Everything.self), laptop = try devices.laptop.collection(Everything.self)
@@ -388,7 +388,7 @@ struct Change: Sendable {
         #expect(try phone.openConflicts().isEmpty)
     }
 
-    /// The order of a set that a type writes by itself is no change; that of an array is, also where `==` does not look.
+    /// If a type encodes a set itself, another order is no change. Another order of an array is a change, also if `==` ignores the array.
     @Test func theOrderIsAChangeWhereATypeKeepsIt() throws {
         let devices = try Devices(), lists = try devices.phone.collection(Lists.self)
         for seed in 0..<20 as Range<UInt64> {
@@ -410,7 +410,7 @@ struct Change: Sendable {
             #expect(try lists.save(other, id: id) == nil, "seed \(seed)")
             other.playlist.songs = ["c", "a", "b"]
             #expect(try lists.save(other, id: id) != nil && lists[id]?.playlist.songs == ["c", "a", "b"])
-            // Of a part that changed, what did not stays as it is.
+            // If a part was changed, its unchanged members keep their text.
             let before = try members(text(devices.phone, "lists/\(id)"))
             other.pieces[0].title = "new"
             other.pieces[0].tags = Tags(set(2_048))
@@ -422,7 +422,7 @@ struct Change: Sendable {
             one["title"] = "new"
             #expect(new.first == .object(one) && new.count == 2)
         }
-        // The same words in pairs of others are another value.
+        // The same words in other pairs are another value.
         var list = Lists()
         list.pairs = Pairs([.low: .high, .high: .low, .mid: .top, .top: .mid])
         try lists.save(list, id: "pairs")
@@ -431,7 +431,7 @@ struct Change: Sendable {
         #expect(try lists.save(list, id: "pairs") != nil && lists["pairs"] == list)
     }
 
-    /// Ids and dates that others write otherwise are the same ids and dates.
+    /// An id or date in another program's spelling is the same id or date.
     @Test func theSpellingOfOthersIsKept() throws {
         let devices = try Devices(), all = try devices.phone.collection(Everything.self)
         let (one, two) = ("0000000A-0000-0000-0000-00000000000A", "0000000b-0000-0000-0000-00000000000b")
@@ -451,13 +451,13 @@ struct Change: Sendable {
             + #"{"id":"\#(two)","title":"newer"}],"uuid":"\#(one)"}"#
         let found = try text(devices.phone, "every/1") ?? ""
         #expect(try members(found) == members(expected), "\(found)")
-        // A string is what it says, and no id.
+        // A string that looks like an id is not an id, and its spelling is a change.
         try all.edit("1") { $0.string = one.lowercased() }
         #expect(try members(text(devices.phone, "every/1"))["string"] == .string(one.lowercased()))
         #expect(try members(text(devices.phone, "every/1"))["uuid"] == .string(one))
     }
 
-    /// What stands under `#if` is kept, and merged by its rule.
+    /// Members under `#if` are kept, and merged by their rules.
     @Test func whatTheBuildDecidesIsKept() throws {
         let devices = try Devices()
         let phone = try devices.phone.collection(Decided.self), laptop = try devices.laptop.collection(Decided.self)

@@ -1,4 +1,4 @@
-// What cannot be a model. The compiler has to report exactly these errors (scripts/suites/13-swift-models).
+// Structures that cannot be models. The compiler has to report exactly these errors (scripts/suites/13-swift-models).
 import LLVSModel
 
 @Model(prefix: "a/") struct WithoutDefaults {
