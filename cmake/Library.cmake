@@ -44,6 +44,7 @@ file(WRITE "${LLVS_EXPORTS}" "${llvs_exports}")
 # --static-swift-stdlib is silently ignored for shared libraries.)
 set(LLVS_SWIFT_FLAGS
     -Xswiftc -static-stdlib                       # the Swift runtime goes into the library
+    -Xswiftc -cross-module-optimization           # inlines public functions of one module of the engine in the others
     -Xswiftc -gnone                               # it is stripped: debug information would only make the build longer
     -Xswiftc -enforce-exclusivity=unchecked       # the check would end the host; debug builds, which the tests use, keep it
     # Regular expressions, which nothing here uses, would be a megabyte.

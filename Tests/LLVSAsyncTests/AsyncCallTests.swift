@@ -3,7 +3,6 @@ import LLVSAsync
 import LLVSTestSupport
 import Testing
 
-
 /// The async forms of calls do what the others do, each on a thread of its own, and end when their task is cancelled.
 @Suite struct AsyncCallTests {
     private struct Refusal: Error, Equatable {}

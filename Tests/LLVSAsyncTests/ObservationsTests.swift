@@ -3,7 +3,6 @@ import LLVSAsync
 import LLVSTestSupport
 import Testing
 
-
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)

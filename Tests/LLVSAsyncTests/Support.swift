@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// A store in memory.
 var memory: Store.Options {
     var options = Store.Options()

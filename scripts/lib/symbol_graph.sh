@@ -15,3 +15,17 @@ symbol_graph() {
     swift-symbolgraph-extract -module-name "$2" -I "$1/Modules" -target "$(uname -m)-unknown-linux-gnu" \
         -output-dir "$3" -minimum-access-level public "${maps[@]}"
 }
+
+# engine_graph <folder of the build> <folder>: writes the public declarations of all modules that LLVS exports, as those of LLVS, which is
+# what users import.
+engine_graph() {
+    local module file number=0
+    for module in $(sed -n 's/^@_exported import \(LLVS[A-Za-z]*\)$/\1/p' Sources/LLVS/LLVS.swift Sources/LLVS*/Imports.swift | sort -u); do
+        symbol_graph "$1" "$module" "$2/$module" || return
+        for file in "$2/$module"/*.symbols.json; do
+            number=$((number + 1))
+            sed 's/"module":{"name":"LLVS[A-Za-z]*"/"module":{"name":"LLVS"/' "$file" >"$2/LLVS-$number.symbols.json" || return
+        done
+        rm -r "${2:?}/$module"
+    done
+}

@@ -1,14 +1,14 @@
 /// Reads bounded bytes from front to back. If the bytes end too early or do not have the form, every method returns nil and leaves the
 /// position unchanged: no input can make it trap.
-package struct ByteReader {
+public struct ByteReader {
     let bytes: UnsafeRawBufferPointer
-    package private(set) var position = 0
+    public private(set) var position = 0
 
-    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
-    package var remaining: Int { bytes.count - position }
+    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    public var remaining: Int { bytes.count - position }
 
     @inline(__always)
-    package mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
+    public mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         guard remaining >= MemoryLayout<T>.size else { return nil }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: T.self)
         position += MemoryLayout<T>.size
@@ -21,7 +21,7 @@ package struct ByteReader {
 
     /// LEB128, unsigned, at most ten bytes; overlong forms of more than ten bytes and overflow are refused.
     @inline(__always)
-    package mutating func varint() -> UInt64? {
+    public mutating func varint() -> UInt64? {
         var value: UInt64 = 0, shift: UInt64 = 0, i = position
         while i < bytes.count, shift < 64 {
             let b = bytes[i]
@@ -39,13 +39,13 @@ package struct ByteReader {
 
     /// Reads a varint that is at most `limit`. If `limit` is negative, none is.
     @inline(__always)
-    package mutating func count(atMost limit: Int) -> Int? {
+    public mutating func count(atMost limit: Int) -> Int? {
         guard limit >= 0, let value = varint(), value <= UInt64(limit) else { return nil }
         return Int(value)
     }
 
     @inline(__always)
-    package mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+    public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
         defer { position += count }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
@@ -53,7 +53,7 @@ package struct ByteReader {
 
     /// Reads a version id: 0 and 16 bytes of an upper-case UUID, or its length, 1 to 128, and as many characters.
     @inline(__always)
-    package mutating func versionID() -> VersionID? {
+    public mutating func versionID() -> VersionID? {
         guard let size = integer(UInt8.self) else { return nil }
         if size == 0 {
             guard let high = integer(UInt64.self), let low = integer(UInt64.self) else { return nil }
@@ -71,17 +71,17 @@ package struct ByteReader {
 }
 
 /// Appends in the forms that `ByteReader` reads.
-package struct ByteWriter {
-    package var bytes: [UInt8] = []
-    package init(bytes: [UInt8] = []) { self.bytes = bytes }
+public struct ByteWriter {
+    public var bytes: [UInt8] = []
+    public init(bytes: [UInt8] = []) { self.bytes = bytes }
 
     @inline(__always)
-    package mutating func integer<T: FixedWidthInteger>(_ value: T) {
+    public mutating func integer<T: FixedWidthInteger>(_ value: T) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     @inline(__always)
-    package mutating func varint(_ value: UInt64) {
+    public mutating func varint(_ value: UInt64) {
         var v = value
         while v >= 0x80 { bytes.append(UInt8(truncatingIfNeeded: v) | 0x80); v >>= 7 }
         bytes.append(UInt8(truncatingIfNeeded: v))
@@ -95,10 +95,10 @@ package struct ByteWriter {
     }
 
     @inline(__always)
-    package mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
-    package mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+    public mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+    public mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
 
-    package mutating func versionID(_ id: VersionID) {
+    public mutating func versionID(_ id: VersionID) {
         if id.text == nil {
             bytes.append(0)
             integer(id.high.byteSwapped)
@@ -110,13 +110,13 @@ package struct ByteWriter {
         }
     }
 
-    package mutating func blobID(_ id: BlobID) {
+    public mutating func blobID(_ id: BlobID) {
         integer(id.high.byteSwapped)
         integer(id.low.byteSwapped)
     }
 
     /// Overwrites four bytes written before.
-    package mutating func patch(_ value: UInt32, at offset: Int) {
+    public mutating func patch(_ value: UInt32, at offset: Int) {
         guard offset >= 0, offset + 4 <= bytes.count else { return }
         withUnsafeBytes(of: value.littleEndian) { word in for i in 0..<4 { bytes[offset + i] = word[i] } }
     }

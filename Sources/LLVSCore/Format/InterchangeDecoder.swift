@@ -61,7 +61,9 @@ package struct InterchangeDecoder {
         package var isOldForm = false
     }
 
-    package static func versionOfAnyName(_ document: Document, file: String) throws -> Version { try versionFile(document, file: file).version }
+    package static func versionOfAnyName(_ document: Document, file: String) throws -> Version {
+        try versionFile(document, file: file).version
+    }
 
     /// Reads everything in a version file, whatever its name is.
     package static func versionFile(_ document: Document, file: String) throws -> VersionFile {
@@ -220,7 +222,9 @@ package struct InterchangeDecoder {
     // MARK: Changes
 
     /// Reads the changes in a changes file. Sorts them by id bytes; if one id occurs twice, the last counts.
-    package static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] { try changes(.bytes(bytes), of: version) }
+    package static func changes(_ bytes: [UInt8], of version: VersionID) throws -> [Value.Change] {
+        try changes(.bytes(bytes), of: version)
+    }
     package static func changes(_ document: Document, of version: VersionID) throws -> [Value.Change] {
         let decoder = InterchangeDecoder(file: "changes/\(version)", look: document.look)
         return try decoder.reading(document) { reader in

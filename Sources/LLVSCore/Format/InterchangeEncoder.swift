@@ -76,7 +76,9 @@ package enum InterchangeEncoder {
     }
 
     /// Appends a change. `flush` is called now and then, and may empty `out`.
-    package static func append(_ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void)
+    package static func append(
+        _ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void
+    )
         rethrows
     {
         if !isFirst { append(",", to: &out) }

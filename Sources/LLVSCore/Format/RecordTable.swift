@@ -50,7 +50,9 @@ package enum RecordTable {
         package var dependency = 0
     }
 
-    package static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer) -> UInt32 {
+    package static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer)
+        -> UInt32
+    {
         version.withASCII { bodyChecksum(sizeField: sizeField, id: id, versionText: $0, stored: stored) }
     }
 
@@ -67,7 +69,8 @@ package enum RecordTable {
     /// Returns the stored bytes of the body at the start of the buffer, for a value of `size` bytes. They are deflated if they are fewer
     /// than `size`. Returns nil if they do not match their checksum, or are not completely in the buffer.
     @inline(__always)
-    package static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID) -> UnsafeRawBufferPointer?
+    package static func body(_ buffer: UnsafeRawBufferPointer, size: Int, id: UnsafeRawBufferPointer, version: VersionID)
+        -> UnsafeRawBufferPointer?
     {
         version.withASCII { body(buffer, size: size, id: id, versionText: $0) }
     }

@@ -10,7 +10,9 @@ extension MapNode {
 
     /// The same within a range, from `low` inclusive to `high` exclusive (nil is unbounded). O(key length + log n + keys visited).
     @discardableResult
-    package func forEach(from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool)
+    package func forEach(
+        from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool
+    )
         -> Bool
     {
         walk(from: low, to: high, isWithin: false, isBackwards: false, body)

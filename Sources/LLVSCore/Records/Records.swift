@@ -112,7 +112,8 @@ package final class Records: @unchecked Sendable {
             versionID: id?.description)
     }
 
-    package func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError {
+    package func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError
+    {
         knownDamage.note(place)
         let (file, offset) = storage.location(place)
         return StoreError(

@@ -1,8 +1,8 @@
 /// A value with its own lock.
-package final class Guarded<Content>: @unchecked Sendable {
+public final class Guarded<Content>: @unchecked Sendable {
     // Sendable: `lock` guards the value.
     private let lock: Lock
     private var value: Content
-    package init(_ value: Content, _ rank: LockRank = .leaf) { self.value = value; lock = Lock(rank) }
-    package func withLock<R>(_ body: (inout Content) throws -> R) rethrows -> R { try lock.withLock { try body(&value) } }
+    public init(_ value: Content, _ rank: LockRank = .leaf) { self.value = value; lock = Lock(rank) }
+    public func withLock<R>(_ body: (inout Content) throws -> R) rethrows -> R { try lock.withLock { try body(&value) } }
 }

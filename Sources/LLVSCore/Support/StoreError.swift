@@ -192,5 +192,7 @@ extension StoreError.Code {
 
 extension StoreError {
     /// For errors that are known to be of this library.
-    package static func of(_ error: any Error) -> StoreError { error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).") }
+    package static func of(_ error: any Error) -> StoreError {
+        error as? StoreError ?? StoreError(.internal, "An unexpected error: \(error).")
+    }
 }

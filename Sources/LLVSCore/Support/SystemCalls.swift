@@ -114,7 +114,9 @@ package enum System {
 
     /// Writes some of the bytes at `offset`. Returns how many, at least one.
     /// - Parameter isAllowed: whether `checkLimit` need not be called.
-    package static func pwrite(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, isAllowed: Bool = false) throws(Errno) -> Int {
+    package static func pwrite(_ fd: Int32, _ bytes: UnsafeRawBufferPointer, at offset: UInt64, isAllowed: Bool = false) throws(Errno)
+        -> Int
+    {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return 0 }
         guard let place = off_t(exactly: offset) else { throw Errno(EFBIG) }
         if !isAllowed { try checkLimit(max(offset, smallFile - 1)) }
@@ -133,7 +135,9 @@ package enum System {
         if llvs_shim_may_write(offset) == 0 { throw Errno(EFBIG) }
     }
 
-    package static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) { try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) } }
+    package static func setPermissions(_ fd: Int32, _ mode: UInt32) throws(Errno) {
+        try retrying { fchmod(fd, mode_t(truncatingIfNeeded: mode)) }
+    }
 
     /// Sets the permissions of an entry of an open directory.
     static func setPermissions(_ name: String, in directory: Int32, _ mode: UInt32) throws(Errno) {

@@ -73,7 +73,8 @@ extension StoreError {
 
 /// Runs system calls, and converts their errors to the error for `doing` it to `path`.
 @inline(__always)
-package func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R) throws(StoreError) -> R
+package func posix<R>(_ doing: @autoclosure () -> String, _ path: @autoclosure () -> String, _ body: () throws(Errno) -> R)
+    throws(StoreError) -> R
 {
     do { return try body() } catch { throw StoreError.posix(error, doing: doing(), path: path()) }
 }

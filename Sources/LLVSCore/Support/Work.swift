@@ -4,7 +4,7 @@ import CLLVSShims
 
 /// Counts what this thread does, in debug builds, so that tests can check the cost of an operation on any machine. (`MapWork` counts the
 /// nodes of maps.)
-package enum Work: UInt32 {
+public enum Work: UInt32 {
     /// Pages of change tables that were checked.
     case pages = 2
     /// Versions that were visited on a walk through the history.
@@ -31,7 +31,7 @@ package enum Work: UInt32 {
     case undoneValues = 13
 
     #if DEBUG
-    package func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
+    public func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
     /// Returns how many the body caused.
     func counting(_ body: () throws -> Void) rethrows -> Int {
         let before = llvs_shim_thread_count(rawValue, 0)
@@ -39,6 +39,6 @@ package enum Work: UInt32 {
         return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
     }
     #else
-    @inline(__always) package func count(_ more: @autoclosure () -> Int = 1) {}
+    @inline(__always) public func count(_ more: @autoclosure () -> Int = 1) {}
     #endif
 }

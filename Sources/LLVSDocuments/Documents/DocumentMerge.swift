@@ -22,7 +22,8 @@ public struct MergedValue: Sendable {
     /// The place of each record in the result, if the merge was asked to report them. Written as paths, with elements as `{"at": n}`.
     package var places: [[UInt8]] = []
     package init(
-        bytes: [UInt8]? = nil, source: Source, records: ConflictRecords, contested: ContestedValues = ContestedValues(), places: [[UInt8]] = []
+        bytes: [UInt8]? = nil, source: Source, records: ConflictRecords, contested: ContestedValues = ContestedValues(),
+        places: [[UInt8]] = []
     ) {
         self.bytes = bytes; self.source = source; self.records = records; self.contested = contested; self.places = places
     }

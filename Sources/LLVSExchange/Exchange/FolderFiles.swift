@@ -89,7 +89,9 @@ package enum FolderFiles {
 
     /// Returns all of a regular file; nil if it is missing.
     /// - Throws: why it cannot be read, and errors of `check`, which is called before each further MiB.
-    package static func read(_ place: DirectoryEntry, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws -> [UInt8]? {
+    package static func read(_ place: DirectoryEntry, limit: Int = ExchangeLimits.fileSize, check: () throws -> Void = {}) throws
+        -> [UInt8]?
+    {
         var fetched = FetchedFile.missing
         switch try open(place, limit: limit) {
         case .failed(let failed): fetched = failed

@@ -49,7 +49,9 @@ extension RemoteFiles {
     package func takesAnother(_ check: Check) throws -> Bool { false }
 
     /// Lists the directory of a file, to check whether the place answers.
-    package func look(_ file: String?, _ check: Check) throws { _ = try list(RemoteName.split(file ?? "").directory, withTimes: false, check) }
+    package func look(_ file: String?, _ check: Check) throws {
+        _ = try list(RemoteName.split(file ?? "").directory, withTimes: false, check)
+    }
 
     /// Deletes files that interrupted uploads left. Best effort: files that cannot be deleted stay.
     package func removeLeftovers(_ names: [String], _ check: Check) throws {

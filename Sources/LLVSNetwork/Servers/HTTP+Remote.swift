@@ -37,7 +37,9 @@ extension RemoteContents {
     /// The result of a GET.
     /// - Parameter hasRanges: called with whether a requested range was respected.
     /// - Throws: errors that are not about this one file.
-    package init(_ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void)
+    package init(
+        _ request: HTTPRequest, _ outcome: HTTPClient.Outcome, error: (HTTPResponse, String) -> StoreError, hasRanges: (Bool) -> Void
+    )
         throws
     {
         let response: HTTPResponse

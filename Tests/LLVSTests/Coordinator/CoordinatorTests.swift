@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 @Suite struct CoordinatorTests {
     static func change(_ key: String, _ text: String) throws -> [Value.Change] { [.insert(try id(key), data: bytes(text))] }
     static func text(_ coordinator: StoreCoordinator, _ key: String, at place: StoreCoordinator.Place = .current) throws -> String? {

@@ -2,7 +2,6 @@ import Foundation
 import LLVS
 import Testing
 
-
 /// Tests/Vectors/documents/histories.json, which the model of merging inside values computed. The histories decide where merges of several
 /// versions matter: which side is newer, several bases, and merges that preserve a reference.
 @Suite("Histories of merging inside values") struct DocumentHistoryTests {

@@ -2,7 +2,6 @@ import Glibc
 import LLVS
 import Testing
 
-
 /// Merging inside values, as far as vectors do not cover it: small stacks, cancellation, worst cases, saving, invalid rules.
 @Suite("Merging inside values") struct DocumentMergeTests {
     @Test("the side that changed nothing gives way, byte for byte") func unchangedGivesWay() throws {

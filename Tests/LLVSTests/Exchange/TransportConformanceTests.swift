@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// All transports pass the conformance suite, and the suite finds faulty ones.
 @Suite struct TransportConformanceTests {
     private static func memory(_ plan: FaultPlan? = nil) -> TransportConformance.Subject {

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 @Suite struct Base64Tests {
     private func decode(_ text: String) -> [UInt8]? { Array(text.utf8).withUnsafeBytes(Base64.decode) }
 

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 @Suite struct InterchangeCodecTests {
     let id: VersionID
     init() throws { id = try VersionID("1C227BD7-33B2-4C90-B042-F1C952ED3183") }

@@ -4,7 +4,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// Values as differences: Tests/Vectors/differences.json, and round trips.
 struct ValueDifferenceTests {
     private struct Vectors: Decodable {

@@ -2,7 +2,6 @@ import Foundation
 import LLVS
 import Testing
 
-
 /// The vectors in Tests/Vectors (see the README there), made from the reference model in Tests/Python.
 @Suite("Vectors") struct VectorTests {
     @Test("of merging") func merging() throws { try run("merging") }

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// Several threads build and query indexes, each with further threads, while versions are saved. Each answer is that of its version.
 /// ThreadSanitizer checks the concurrent accesses here (`scripts/sanitize threads`).
 @Suite struct IndexThreadsTests {

@@ -1,7 +1,6 @@
 import LLVS
 import Testing
 
-
 /// The combined contents of two common ancestors of a criss-cross.
 @Suite struct CrissCrossTests {
     /// The ancestor that changed the value is the older one, or the newer one.

@@ -1,7 +1,6 @@
 import LLVS
 import Testing
 
-
 /// Decisions of the host's arbiters, change by change.
 @Suite struct DecisionsTests {
     @Test func theLastWordOnAnIDCounts() throws {

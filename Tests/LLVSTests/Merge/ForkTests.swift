@@ -1,7 +1,6 @@
 import LLVS
 import Testing
 
-
 /// The table of forks, row by row, and what replaces the ancestor if several bases disagree.
 @Suite struct ForkTests {
     /// Passes the merge to a closure, and lets the first side win.

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// The empty root is an empty state that can be read and compared in every store.
 @Suite struct EmptyRootTests {
     static let root = EmptyRoot.id

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 #if canImport(Glibc)
 import Glibc
 #endif

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// A storage of the host, over an array.
 @Suite struct StorageCallbackTests {
     /// A storage as a host might implement it: an array and a dictionary, with faults.

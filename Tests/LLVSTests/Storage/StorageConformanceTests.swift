@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// All storages pass the conformance suite.
 @Suite struct StorageConformanceTests {
     @Test func memory() throws {

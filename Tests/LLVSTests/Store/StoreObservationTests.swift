@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// Observing versions that others add, and other questions about a store as a whole. (Tests/Python/test_observing.py does it with another
 /// process.)
 @Suite struct StoreObservationTests {

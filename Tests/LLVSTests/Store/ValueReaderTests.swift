@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 /// Values that are read in parts: the bytes are those of the whole value, verified, and no more is read than needed.
 @Suite struct ValueReaderTests {
     private static let sizes = [0, 1, 65_535, 65_536, 65_537, 1 << 20, 1 << 20 + 1, 1_200_000]

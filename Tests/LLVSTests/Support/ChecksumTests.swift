@@ -1,7 +1,6 @@
 import LLVS
 import Testing
 
-
 /// The checksum of frames, records and values: CRC-32C. Its code processes the last bytes in other steps than the rest.
 @Suite struct ChecksumTests {
     @Test func everySizeHasTheChecksumOfTheStandard() {

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-
 @Suite struct FaultPlanTests {
     private func store(_ plan: FaultPlan) throws -> Store {
         var options = Store.Options()

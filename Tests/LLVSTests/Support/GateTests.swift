@@ -3,7 +3,6 @@ import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-
 @Suite("Waiting for others can be given up") struct GateTests {
     let directory = TemporaryDirectory()
 

@@ -2,7 +2,6 @@ import LLVS
 import LLVSTesting
 import Testing
 
-
 @Suite struct SharedWorkTests {
     private struct Failed: Error, Equatable { let piece: Int }
 

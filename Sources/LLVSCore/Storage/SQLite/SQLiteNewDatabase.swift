@@ -86,7 +86,9 @@ package enum SQLiteNewDatabase {
     /// - Parameters:
     ///   - mode: the permissions of a new database, restricted by the process's umask.
     ///   - bytes: returns its content. Called when it is created.
-    package static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience, _ bytes: () -> [UInt8] = { bytes }) throws {
+    package static func make(at path: String, mode: UInt32, _ patience: SQLiteConnection.Patience, _ bytes: () -> [UInt8] = { bytes })
+        throws
+    {
         let place = DirectoryEntry(path)
         var waited: Int32 = 0, pause: Int32 = 1
         while true {

@@ -10,7 +10,9 @@ package struct KnownAncestry {
 
     /// Returns whether a version equals one of these, or is an ancestor of one.
     /// - Parameter look: called now and then. It may throw to end the walk.
-    package mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in store: Store, _ look: () throws -> Void) rethrows -> Bool {
+    package mutating func contains(_ ancestor: UInt32, behind versions: [UInt32], in store: Store, _ look: () throws -> Void) rethrows
+        -> Bool
+    {
         if versions.contains(ancestor) { return true }
         if versions != tips {
             if let isIn = store.lock.withRead({ store.dag.isAncestor(ancestor, of: versions, within: KnownAncestry.fewSteps) }) {

@@ -2,7 +2,6 @@ import CLLVS
 import Glibc
 import LLVS
 
-
 /// Structs, lists and sizes passed to the C functions, valid and invalid.
 ///
 ///     input = calls, each a byte that selects the function, and the bytes of its arguments (see `Arguments`)
