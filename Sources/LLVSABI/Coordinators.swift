@@ -108,27 +108,36 @@ extension Metadata {
     }
 }
 
+/// Saves one change. Errors name the parameters of the caller, not the members of a struct that the caller did not make.
+private func saveOne(
+    _ coordinator: OpaquePointer!, _ kind: llvs_change_kind_value, _ id: llvs_bytes, _ data: llvs_bytes,
+    _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
+) -> llvs_status {
+    write(nil, to: version)
+    let checked = entry(error) {
+        _ = try rawBytes(id, "id")
+        _ = try rawBytes(data, "data")
+    }
+    guard checked == LLVS_OK.rawValue else { return checked }
+    let change = llvs_change(kind: kind.rawValue, reserved: 0, id: id, data: data, stored_version: llvs_bytes(data: nil, size: 0))
+    return withUnsafePointer(to: change) {
+        llvs_coordinator_save(coordinator, $0, 1, MemoryLayout<llvs_change>.stride, nil, version, nil, nil, error)
+    }
+}
+
 @_cdecl("llvs_coordinator_put") @implementation
 public func llvs_coordinator_put(
     _ coordinator: OpaquePointer!, _ id: llvs_bytes, _ data: llvs_bytes, _ version: UnsafeMutablePointer<llvs_version_id>!,
     _ error: ErrorOut!
 ) -> llvs_status {
-    let change = llvs_change(
-        kind: LLVS_CHANGE_UPDATE.rawValue, reserved: 0, id: id, data: data, stored_version: llvs_bytes(data: nil, size: 0))
-    return withUnsafePointer(to: change) {
-        llvs_coordinator_save(coordinator, $0, 1, MemoryLayout<llvs_change>.stride, nil, version, nil, nil, error)
-    }
+    saveOne(coordinator, LLVS_CHANGE_UPDATE, id, data, version, error)
 }
 
 @_cdecl("llvs_coordinator_remove") @implementation
 public func llvs_coordinator_remove(
     _ coordinator: OpaquePointer!, _ id: llvs_bytes, _ version: UnsafeMutablePointer<llvs_version_id>!, _ error: ErrorOut!
 ) -> llvs_status {
-    let nothing = llvs_bytes(data: nil, size: 0)
-    let change = llvs_change(kind: LLVS_CHANGE_REMOVE.rawValue, reserved: 0, id: id, data: nothing, stored_version: nothing)
-    return withUnsafePointer(to: change) {
-        llvs_coordinator_save(coordinator, $0, 1, MemoryLayout<llvs_change>.stride, nil, version, nil, nil, error)
-    }
+    saveOne(coordinator, LLVS_CHANGE_REMOVE, id, llvs_bytes(data: nil, size: 0), version, error)
 }
 
 @_cdecl("llvs_coordinator_save") @implementation

@@ -48,6 +48,10 @@ static void one_value_is_put_and_removed(void **state) {
     assert_int_equal(none.size, 0);
     FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_put(c, LLVS_NONE, llvs_str("1"), &none, &error));
     FAILS(LLVS_ERROR_INVALID_VALUE_ID, llvs_coordinator_remove(c, LLVS_NONE, &none, &error));
+    /* An error names the parameter of the call. */
+    llvs_bytes nowhere = {NULL, 3};
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "\"data\"", llvs_coordinator_put(c, llvs_str("x"), nowhere, &none, &error));
+    FAILS_NAMING(LLVS_ERROR_INVALID_ARGUMENT, "\"id\"", llvs_coordinator_remove(c, nowhere, &none, &error));
     OK(llvs_coordinator_store(c, &store, &error));
     value_is(store, &one, "x", "1");
     value_is(store, &two, "x", "");
