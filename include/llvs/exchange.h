@@ -388,9 +388,10 @@ LLVS_API void llvs_member_list_free(LLVS_OWNED llvs_member_list *list);
 /**
  * Lists the members of the place of an exchange that was opened with keys.
  * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost),
- * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
- * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
- * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_TOO_LARGE (there are so many files of keys that this device has not read all of
+ * them yet: exchange again), LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the
+ * place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback),
+ * storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_members(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_member_list **members, LLVS_OWNED llvs_error **error);
@@ -410,11 +411,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_add_member(LLVS_BORROWED llvs_ex
  * Removes a member: it does not get the keys of anything that is written from now on. While it still has access to the place, it can read
  * the existing contents: revoke that access first. Other devices switch to the new keys with their next exchanges, within 10 minutes. A
  * former member cannot be added again: the device makes a new identity.
- * @param recipient  as llvs_exchange_members returns it
+ * @param recipient  as llvs_exchange_members returns it, or as a problem reports a member without the newest keys
  * Errors: LLVS_ERROR_INVALID_ARGUMENT (not a member, or the last one), LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING
- * (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote
- * the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
+ * (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_TOO_LARGE (this device has not read
+ * all files of keys yet: exchange again), LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_remove_member(LLVS_BORROWED llvs_exchange *exchange, llvs_bytes recipient,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_error **error);
@@ -448,12 +450,14 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_change_passphrase(LLVS_BORROWED 
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_pairing(LLVS_BORROWED llvs_exchange *exchange, llvs_bool read_anew,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
- * Joins competing keys, which an exchange reports as a problem LLVS_ERROR_KEYS_FORKED. A new epoch begins, with the members of both sides
- * except those that one side removed. Check llvs_exchange_members first: all of them are trusted. Does nothing if no keys compete.
- * Errors: LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost),
- * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
- * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
- * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
+ * Joins competing keys, which an exchange reports as a problem LLVS_ERROR_KEYS_FORKED. A new epoch begins, with the members of this
+ * device's side except those that the other side removed. Later exchanges report the members that only the other side has: add those that
+ * you know again. Does nothing if no keys compete.
+ * Errors: LLVS_ERROR_KEYS_FORKED (the makers of the other keys knew neither a key of this device's nor the passphrase, so they may be
+ * strangers: nothing was changed), LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they
+ * are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_TOO_LARGE (this device has not read all files of keys yet: exchange again),
+ * LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was
+ * emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_join_keys(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_error **error);

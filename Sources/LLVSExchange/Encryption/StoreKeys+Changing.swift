@@ -100,7 +100,8 @@ extension StoreKeys {
         guard let first = try all.first(where: isUsed) ?? all.first, first.pin != pin else { return self }
         var identities = unlocking.identities, needless: [KeyFileName] = [], replaced: Set<AgeRecipient> = []
         if let passphrase = unlocking.passphrase {
-            let files = try PassphraseFile.openAll(KeyFiles.list(place).passphrases, passphrase, in: place, crypto)
+            let files = try PassphraseFile.openAll(
+                KeyFiles.list(place).passphrases, passphrase, in: place, first: notes.passphrases, crypto)
             identities += files.map(\.identity)
             func hasIt(_ keys: StoreKeys, _ identity: AgeIdentity) -> Bool { keys.members.contains { $0.recipient == identity.recipient } }
             if files.contains(where: { hasIt(first, $0.identity) }) {
@@ -148,7 +149,7 @@ extension StoreKeys {
         _ why: String, removing gone: [AgeRecipient] = [], replacing new: [KeyMember] = [], in place: KeyDirectory, _ clock: KeyClock,
         _ crypto: Crypto
     ) throws -> StoreKeys {
-        for recipient in gone where !members.contains(where: { $0.recipient == recipient }) {
+        for recipient in gone where !(members + leftOut).contains(where: { $0.recipient == recipient }) {
             throw StoreError(.invalidArgument, "\(recipient) is no member of \(place.description).")
         }
         let rest = (members + new).filter { !gone.contains($0.recipient) }
@@ -157,36 +158,38 @@ extension StoreKeys {
         return try StoreKeys.write(ring, to: place, crypto, from: self)
     }
 
-    /// Joins competing keys: a new epoch that follows all epochs of both sides. Members removed on one side stay removed.
-    ///
-    /// Check `forked` and the members first, since all of them are trusted.
+    /// Joins competing keys: a new epoch that follows all epochs of both sides, with the members of this side that neither side removed.
+    /// Members of the other side alone are then `leftOut`: a former member may have added them.
+    /// - Throws: `.keysForked` if an outsider may have made all the competing keys: none of their makers knew an epoch or the passphrase.
     func joining(in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
-        guard !forked.isEmpty else { return self }
-        var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed = Set(removed)
-        for epoch in self.epochs + forked { epochs[epoch.recipient] = epoch }
-        for member in self.members + others.flatMap(\.members) { members[member.recipient] = members[member.recipient] ?? member }
+        guard let fork else { return self }
+        guard !others.isEmpty else { throw fork }
+        var epochs: [AgeRecipient: KeyEpoch] = [:], removed = Set(removed)
+        for epoch in self.epochs + others.flatMap(\.epochs) { epochs[epoch.recipient] = epoch }
         for ring in others { removed.formUnion(ring.removed) }
         let all = Array(epochs.values)
         let ring = try KeyRing(
             store: min(store, others.map(\.store).min() ?? store), epochs: all + [next(after: all, "joined", clock, crypto)],
-            members: members.values.filter { !removed.contains($0.recipient) }, removed: Array(removed))
+            members: members.filter { !removed.contains($0.recipient) }, removed: Array(removed))
         return try StoreKeys.write(ring, to: place, crypto, problems: problems, beside: files)
     }
 
     /// Sets another passphrase for the same identity, and deletes the files that the old one opens. A copy of such a file can still be
     /// opened: if a passphrase leaked, use `replacingPassphrase`.
+    /// - Parameter notes: the files that were read before; updated.
     /// - Throws: as `PassphraseFile.openAll`: then nothing was created. `OldPassphraseStays` if only the deletion failed.
     static func changePassphrase(
-        from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
+        from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ notes: inout KeyFileNotes, _ crypto: Crypto
     ) throws {
         try PassphraseFile.check(new)
-        let opened = try PassphraseFile.openAll(try KeyFiles.list(place).passphrases, old, in: place, crypto)
+        let opened = try PassphraseFile.openAll(try KeyFiles.list(place).passphrases, old, in: place, first: notes.passphrases, crypto)
         var done: Set<AgeRecipient> = []
         for (_, identity, store) in opened where done.insert(identity.recipient).inserted {
             let name = try PassphraseFile.make(identity, store: store, new, in: place, clock, crypto)
             guard try PassphraseFile.open(name, new, in: place, crypto).0.recipient == identity.recipient else {
                 throw StoreError(.internal, "A passphrase that was just set does not open its file.")
             }
+            notes.passphrases.append(name)
         }
         let (left, error) = try StoreKeys.deleting(opened.map(\.name), in: place)
         if let error {
@@ -196,8 +199,11 @@ extension StoreKeys {
     }
 
     /// Gives the member "passphrase" a new identity under a new passphrase, and begins a new epoch, after the old passphrase leaked.
+    /// - Parameter notes: the files that were read before; updated.
     /// - Throws: `OldPassphraseStays` if only the deletion failed.
-    func replacingPassphrase(by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+    func replacingPassphrase(
+        by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ notes: inout KeyFileNotes, _ crypto: Crypto
+    ) throws -> StoreKeys {
         try PassphraseFile.check(new)
         let old = try KeyFiles.list(place).passphrases, identity = try AgeIdentity(crypto)
         let name = try PassphraseFile.make(identity, store: store, new, in: place, clock, crypto)
@@ -205,6 +211,7 @@ extension StoreKeys {
         let keys = try rotating(
             "the passphrase leaked", removing: members.filter { $0.kind == .passphrase }.map(\.recipient), replacing: [member], in: place,
             clock, crypto)
+        notes.passphrases = [name]
         let (left, error) = try StoreKeys.deleting(old.filter { $0 != name }, in: place)
         if let error {
             let what = "opens \(place.description), and new keys are there, which the old one does not open"

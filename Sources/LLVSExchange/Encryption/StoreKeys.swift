@@ -9,13 +9,14 @@ struct StoreKeys: Sendable {
     let members: [KeyMember]
     /// The former members.
     let removed: [AgeRecipient]
-    /// Epochs that compete with those: made by a device that did not know `current`, or forged. See `join`.
+    /// Epochs that compete with those: made by a device that did not know `current`, or forged. See `joining`.
     let forked: [KeyEpoch]
-    /// Members of an earlier epoch that are neither members nor removed in the newest: they were added while that was made.
+    /// Members in a ring whose epochs are all known that are neither members nor removed in the newest epoch: they were added while that
+    /// was made, or by a former member.
     let leftOut: [KeyMember]
     /// Key files that could not be used.
     let problems: [ExchangeProblem]
-    /// The rings that `join` combines.
+    /// The competing rings that `joining` accepts: a holder of a known epoch made them, or somebody who knows the passphrase.
     let others: [KeyRing]
     /// The files of the rings that count, the newest first, and then those of competing ones whose makers had keys of `epochs`.
     let files: [KeyFileName]
@@ -23,6 +24,8 @@ struct StoreKeys: Sendable {
     var strange: [KeyFileName] = []
     /// Whether all files of rings were read, in this call or before, and none is to be read again.
     var isWhole = true
+    /// Whether this device has never read all files of rings: one that it has not read may have newer keys.
+    var mayBeOld = false
 
     /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
     struct Pin: Hashable, Sendable {
@@ -40,11 +43,35 @@ struct StoreKeys: Sendable {
     /// Why there are competing keys; nil if there are none.
     var fork: StoreError? {
         guard let one = forked.first else { return nil }
+        let other = "There are other keys of epoch \(one.number) than those that this device uses: "
         return StoreError(
             .keysForked,
-            "There are other keys of epoch \(one.number) than those that this device uses: two devices made or renewed them at once, or "
-                + "a removed member made some. Check the members, then join the keys on one device.")
+            others.isEmpty
+                ? other + "somebody made them who knows none of its keys, nor the passphrase. They are not used, and cannot be joined. If "
+                    + "no device of yours made them, remove \(strange.first.map { "pack1/keys/\($0)" } ?? "their files"). If one did, "
+                    + "let it start over: set the restoration state of its exchange to the word \"new\", once."
+                : other + "two devices made or renewed them at once, or a removed member made some. Check the members, then join the keys "
+                    + "on one device.")
     }
+    /// Reports the members that have no newest keys; nil if there are none.
+    var lacking: StoreError? {
+        guard let first = leftOut.first else { return nil }
+        return StoreError(
+            .keysForked,
+            "\(leftOut.count) members do not have the newest keys, and read nothing that is written with them. The first is "
+                + "\"\(first.name)\" (\(first.recipient)). They were added while other keys were made, or by a removed member. "
+                + "Add each that you know again, after comparing its recipient on its device, and remove the others.")
+    }
+    /// Why nothing is sent with these keys yet.
+    func isUnfinished(_ place: String) -> StoreError {
+        StoreError(
+            .tooLarge,
+            "This device has not read all files of keys in \(place), so newer keys than those that it found may be there. It receives, "
+                + "and sends nothing until then. \(StoreKeys.advice)")
+    }
+    fileprivate static let advice =
+        "Most were made by no device of the place. Exchange again, and further files are read. Or remove from pack1/keys/ the files that "
+        + "no device made."
 
     // MARK: Opening
 
@@ -54,12 +81,14 @@ struct StoreKeys: Sendable {
     /// - Parameters:
     ///   - stores: the store ids of the roots; empty if none is known yet.
     ///   - pin: the keys that this device remembers.
+    ///   - isNew: whether the device has never read all files of rings.
     ///   - notes: the files that were read before; updated, also if the call fails.
     /// - Throws: `.wrongKey` if no credential opens them, `.keyMissing` if there are none, `.damaged` if none can be read,
     ///   `.identifierMismatch` for those of another store, `.keysForked` if they do not continue from the pin, `.tooLarge` if they may be
     ///   among files that a later call reads.
     static func open(
-        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin?, _ notes: inout KeyFileNotes, _ crypto: Crypto
+        _ place: KeyDirectory, stores: [PackID], _ unlocking: Unlocking, pin: Pin?, isNew: Bool = false, _ notes: inout KeyFileNotes,
+        _ crypto: Crypto
     ) throws -> StoreKeys {
         let (names, passphrases) = try KeyFiles.list(place)
         guard !names.isEmpty || !passphrases.isEmpty else {
@@ -67,31 +96,34 @@ struct StoreKeys: Sendable {
                 "There are no keys in \(place.description). If it is new, create it; if it was used before, restore the files in keys/ "
                     + "from a copy: without them nothing in it can be read.")
         }
-        var identities = unlocking.identities
+        let isNew = isNew || pin == nil
+        var identities = unlocking.identities, secret: Set<AgeRecipient> = []
         if let passphrase = unlocking.passphrase {
             let opened = try PassphraseFile.openAll(passphrases, passphrase, in: place, first: notes.passphrases, crypto)
             identities += opened.map(\.identity)
+            secret = Set(opened.map(\.identity.recipient))
             notes.passphrases = opened.map(\.name)
         }
         guard !identities.isEmpty else {
             throw StoreError(.invalidArgument, "Opening keys in \(place.description) needs a passphrase, a recovery key or an identity.")
         }
-        var rings = Rings(place: place, stores: stores, crypto: crypto)
+        var rings = Rings(place: place, stores: stores, secret: secret, crypto: crypto)
         notes.begin(identities)
-        let chosen = notes.chosen(names, isNew: pin == nil)
+        let chosen = notes.chosen(names, isNew: isNew)
         defer { notes = rings.notes }
         rings.notes = notes
         try rings.read(chosen.known, identities)
         rings.notes.nextAgain = try rings.read(chosen.again, identities, atMost: KeyFileNotes.bytes).last ?? notes.nextAgain
-        let read = try rings.read(chosen.new, identities, atMost: pin == nil ? KeyFileNotes.bytesOfNew : KeyFileNotes.bytes)
+        let read = try rings.read(chosen.new, identities, atMost: isNew ? KeyFileNotes.bytesOfNew : KeyFileNotes.bytes)
         rings.notes.next = read.last ?? notes.next
         rings.unread = chosen.left + chosen.new.count - read.count
-        let found: StoreKeys
+        var found: StoreKeys
         do { found = try rings.settle(pin, names) } catch {
             // Read again by the next call, for its error.
             if rings.unread == 0 { rings.notes.tried = [:] }
             throw error
         }
+        found.mayBeOld = isNew && rings.unread > 0
         rings.notes.remember(found.files, strange: found.strange)
         return found
     }
@@ -101,17 +133,24 @@ struct StoreKeys: Sendable {
 private struct Rings {
     let place: KeyDirectory
     let stores: [PackID]
+    /// The recipients of the passphrase, which only members know.
+    let secret: Set<AgeRecipient>
     let crypto: Crypto
     var notes = KeyFileNotes()
     /// The number of files that were left for later calls.
     var unread = 0
     private var rings: [(name: KeyFileName, ring: KeyRing)] = []
-    private var problems: [ExchangeProblem] = []
+    /// The files that this call found unusable: of each kind of error the number and the first one.
+    private var unusable: [StoreError.Code: (count: Int, first: KeyFileName, error: StoreError)] = [:]
     private var isForOthers = false, isOfOther = false, fault: AgeFault?
     /// Whether a file was unreadable in this call, but may become readable.
     private var isOpen = false
+    /// The number of files that this call found useless.
+    private var uselessNow = 0
 
-    init(place: KeyDirectory, stores: [PackID], crypto: Crypto) { self.place = place; self.stores = stores; self.crypto = crypto }
+    init(place: KeyDirectory, stores: [PackID], secret: Set<AgeRecipient>, crypto: Crypto) {
+        self.place = place; self.stores = stores; self.secret = secret; self.crypto = crypto
+    }
 
     /// Reads files until they have more than `limit` bytes together.
     /// - Returns: the files that were read.
@@ -159,11 +198,39 @@ private struct Rings {
     private mutating func failed(_ name: KeyFileName, _ found: AgeFault, _ outcome: KeyFileNotes.Outcome) {
         notes.note(name, outcome)
         isOpen = isOpen || outcome == .open
+        if outcome == .useless { uselessNow += 1 }
         fault = fault ?? found
         problem(name, found.error("The file of keys \(name) in \(place.description)"))
     }
     private mutating func problem(_ name: KeyFileName, _ error: StoreError) {
-        if problems.count < ExchangeLimits.problemCount { problems.append(ExchangeProblem(name: name.description, error: error)) }
+        unusable[error.code, default: (0, name, error)].count += 1
+    }
+    /// Reports unusable files: one problem for each kind, by the name of the file if it is the only one.
+    /// - Parameter useless: the number of files that an earlier call found useless.
+    private func problems(_ useless: Int) -> [ExchangeProblem] {
+        var found: [ExchangeProblem] = []
+        for (code, one) in unusable.sorted(by: { $0.key.rawValue > $1.key.rawValue }) {
+            let count = code == .damaged ? one.count + useless : one.count
+            guard count > 1 else { found.append(ExchangeProblem(name: one.first.description, error: one.error)); continue }
+            let error = StoreError(
+                code,
+                "\(count) files of keys in \(place.description) cannot be used. If no device wrote them, remove them from pack1/keys/. "
+                    + "The first: \(one.error.message)")
+            found.append(ExchangeProblem(name: "pack1/keys", error: error))
+        }
+        if unusable[.damaged] == nil, useless > 0 {
+            let error = StoreError(
+                .damaged,
+                "\(useless) files of keys in \(place.description) are none, as was found before. If no device wrote them, remove them "
+                    + "from pack1/keys/.")
+            found.append(ExchangeProblem(name: "pack1/keys", error: error))
+        }
+        if unread > 0 {
+            let error = StoreError(
+                .tooLarge, "\(unread) files of keys in \(place.description) were not read. \(StoreKeys.advice)")
+            found.append(ExchangeProblem(name: "pack1/keys", error: error))
+        }
+        return found
     }
 
     /// Determines the current keys.
@@ -172,23 +239,7 @@ private struct Rings {
         isForOthers = names.contains { notes.tried[$0] == .others }
         let read = rings, rings = read.map(\.ring)
         guard !rings.isEmpty else { throw none }
-        let told = Set(problems.map(\.name))
-        let useless = names.count { notes.tried[$0] == .useless && !told.contains($0.description) }
-        if useless > 0 {
-            problems.append(
-                ExchangeProblem(
-                    name: "pack1/keys",
-                    error: StoreError(
-                        .damaged,
-                        "\(useless) files of keys in \(place.description) are no rings, as found before. If no device wrote them, remove "
-                            + "them from pack1/keys/.")))
-        }
-        if unread > 0 {
-            problems.append(
-                ExchangeProblem(
-                    name: "pack1/keys",
-                    error: StoreError(.tooLarge, "\(unread) files of keys in \(place.description) were not read. \(Rings.advice)")))
-        }
+        let useless = max(0, names.count { notes.tried[$0] == .useless } - uselessNow)
         var current = try start(pin), visited: [KeyRing] = []
         while true {
             visited += rings.filter { $0.newest?.recipient == current.recipient }
@@ -211,13 +262,20 @@ private struct Rings {
         // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
         func isOther(_ ring: KeyRing) -> Bool { ring.epochs.contains { known[$0.recipient] == nil } }
         let known = epochs, others = read.filter { isOther($0.ring) }
-        var forked: [AgeRecipient: KeyEpoch] = [:], strange: [KeyFileName] = []
+        var forked: [AgeRecipient: KeyEpoch] = [:], strange: [KeyFileName] = [], joinable: [KeyRing] = []
         for (name, ring) in others {
             let isKnown = try epochs.values.contains { try ring.isVouched(by: $0, crypto) }
             for epoch in ring.epochs where epochs[epoch.recipient] == nil { forked[epoch.recipient] = epoch }
             if isKnown { for epoch in ring.epochs { epochs[epoch.recipient] = epoch } } else { strange.append(name) }
+            // An outsider may know the recipients of devices, which are no secrets.
+            if isKnown || ring.members.contains(where: { secret.contains($0.recipient) }) { joinable.append(ring) }
         }
-        let leftOut = visited.flatMap(\.members).filter { members[$0.recipient] == nil && !removed.contains($0.recipient) }
+        var leftOut: [AgeRecipient: KeyMember] = [:]
+        for (_, ring) in read where !isOther(ring) {
+            for member in ring.members where members[member.recipient] == nil && !removed.contains(member.recipient) {
+                leftOut[member.recipient] = member
+            }
+        }
         guard let store = visited.last(where: { $0.newest?.recipient == current.recipient })?.store else { throw none }
         let path = Set(visited.compactMap { $0.newest?.recipient })
         let counting = read.filter { one in one.ring.newest.map { path.contains($0.recipient) } ?? false }
@@ -228,8 +286,8 @@ private struct Rings {
             store: store, current: current, epochs: epochs.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
             members: members.values.filter { !removed.contains($0.recipient) }.sorted { $0.recipient < $1.recipient },
             removed: removed.sorted(), forked: forked.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
-            leftOut: Array(Set(leftOut)).sorted { $0.recipient < $1.recipient }, problems: problems,
-            others: others.map(\.ring), files: newest + competing.map(\.name), strange: strange,
+            leftOut: leftOut.values.sorted { $0.recipient < $1.recipient }, problems: problems(useless), others: joinable,
+            files: newest + competing.map(\.name), strange: strange,
             isWhole: unread == 0 && !isOpen && !names.contains { notes.tried[$0] == .open })
     }
 
@@ -250,14 +308,11 @@ private struct Rings {
         return first
     }
 
-    private static let advice =
-        "Most were made by no device of the place. Exchange again, and further files are read. Or remove from pack1/keys/ the files that "
-        + "no device made."
     private var unfinished: StoreError {
         StoreError(
             .tooLarge,
             "The keys of \(place.description) were not found yet, since \(unread) files of keys were not read. Nothing was changed. "
-                + Rings.advice)
+                + StoreKeys.advice)
     }
 
     /// Why no ring can be used.

@@ -68,7 +68,8 @@ package protocol KeyedTransport: StoreTransport {
 
 extension Exchange {
     /// Returns the members of the place.
-    /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if the place has none yet, and as `retrieve`.
+    /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if the place has none yet, `.tooLarge` if this
+    ///   device has not read all files of keys yet (docs/encryption.md, section 5), and as `retrieve`.
     public func members(_ control: OperationControl = OperationControl()) throws -> [RemoteMember] {
         try withKeys("Reading the members", control) { try $0.currentKeys.members.map(RemoteMember.init) }
     }
@@ -98,7 +99,7 @@ extension Exchange {
     /// Removes a member: a new epoch begins, whose keys it does not get. It can still read all that it has read, and the data at the place
     /// now, so revoke its access to the place first.
     /// - Parameters:
-    ///   - recipient: as `members` returns it.
+    ///   - recipient: as `members` returns it, or as a problem reports a member without the newest keys.
     ///   - control: as for `retrieve`.
     /// - Throws: `.invalidArgument` if it is no member, or the last one; as `members`.
     public func removeMember(_ recipient: String, _ control: OperationControl = OperationControl()) throws {
@@ -129,10 +130,12 @@ extension Exchange {
         try withKeys("Changing the passphrase", control) { try $0.changePassphrase(to: secret, hasLeaked: hasLeaked) }
     }
 
-    /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of both sides, except
-    /// those that one side removed. Check `members` first, since all of them are trusted. Has no effect if no keys compete.
+    /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of this device's side,
+    /// except those that the other side removed. Members of the other side alone are reported as problems of later exchanges: add those
+    /// that you know again. Has no effect if no keys compete.
     /// - Parameter control: as for `retrieve`.
-    /// - Throws: as `members`.
+    /// - Throws: `.keysForked` if nobody made the other keys who knows a former key of this device's or the passphrase: then a stranger may
+    ///   have made them, and nothing is changed; as `members`.
     public func joinKeys(_ control: OperationControl = OperationControl()) throws {
         try withKeys("Joining the keys", control) { run in
             guard try !run.currentKeys.forked.isEmpty else { return }
@@ -201,7 +204,10 @@ extension Exchange {
 }
 
 extension PackedTransport: KeyedTransport {
-    package var livePairing: Pairing? { (keys?.opened?.keys).map(Pairing.init) }
+    package var livePairing: Pairing? {
+        guard let keys = keys?.opened?.keys, !keys.mayBeOld else { return nil }
+        return Pairing(keys)
+    }
     package func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         guard isKeyed else {
             throw StoreError(.unsupported, "The exchange with \(description) was opened without keys, and has no members to show.")

@@ -51,7 +51,7 @@ extension PackedRun {
         }
         guard state.pin != nil || state.roots.isEmpty else { throw isInClear }
         // Another process of this device may have adopted newer keys.
-        if let opened = keys.opened, now >= opened.at, now - opened.at < PackedSettings.pause,
+        if let opened = keys.opened, now >= opened.at, now - opened.at < PackedSettings.pause, !opened.keys.mayBeOld,
             state.pin.map({ pin in opened.keys.epochs.contains { $0.recipient == pin.recipient } }) ?? true
         {
             try take(opened.keys)
@@ -66,7 +66,7 @@ extension PackedRun {
     func readKeys() throws -> Bool {
         guard let keys else { return false }
         let names = try RemoteKeyDirectory(files, check, state.keyFiles).keyFiles(), opened = keys.opened
-        if let opened, opened.names == names, opened.keys.isWhole {
+        if let opened, opened.names == names, opened.keys.isWhole || keyNamesRead == names {
             keys.lookedAgain(at: now)
             try take(opened.keys)
             return false
@@ -77,6 +77,7 @@ extension PackedRun {
             guard try place.holdsData() else { return false }
             guard !names.isEmpty else { throw try place.holdsEncrypted() ? RemoteKeyDirectory.keysAreGone(files.description) : isInClear }
         }
+        keyNamesRead = names
         let found = try openKeys(place, keys)
         keys.set(found, names, at: now)
         try take(found)
@@ -91,7 +92,10 @@ extension PackedRun {
         problems.removeAll { told in told.name == "pack1/keys" || found.problems.contains { $0.name == told.name } }
         problems += found.problems
         state.keyFiles.remember(found.files, strange: found.strange)
-        if let fork = found.fork { problems.append(ExchangeProblem(name: "pack1/keys", error: fork)) }
+        for error in [found.fork, found.lacking] {
+            if let error { problems.append(ExchangeProblem(name: "pack1/keys", error: error)) }
+        }
+        state.mayHaveOldKeys = found.mayBeOld
         guard state.pin != found.pin else { return }
         // From now on new packs name no large value that only older keys open.
         if state.pin != nil {
@@ -186,7 +190,8 @@ extension PackedRun {
     /// did starts over with the others. If it has used its own keys for longer, it refuses, since they may have been replaced maliciously.
     private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
         do {
-            return try StoreKeys.open(place, stores: [], keys.given.unlocking, pin: state.pin, &state.keyFiles, keys.crypto)
+            return try StoreKeys.open(
+                place, stores: [], keys.given.unlocking, pin: state.pin, isNew: state.mayHaveOldKeys, &state.keyFiles, keys.crypto)
         } catch let error as StoreError where error.code == .keysForked && (isUntouched || hasJustBegun) {
             if hasJustBegun { try beginAnew() }
             state.pin = nil
@@ -202,6 +207,7 @@ extension PackedRun {
                 throw StoreError(
                     .keyMissing, "\(files.description) has no keys yet: the first send that has something to send makes them. Send first.")
             }
+            if opened.keys.mayBeOld { throw opened.keys.isUnfinished(files.description) }
             return opened.keys
         }
     }
@@ -223,7 +229,9 @@ extension PackedRun {
         var stays: StoreError?
         try change { found, place, clock, crypto in
             if hasLeaked {
-                do { return try found.replacingPassphrase(by: new, in: place, clock, crypto) } catch let left as OldPassphraseStays {
+                do {
+                    return try found.replacingPassphrase(by: new, in: place, clock, &state.keyFiles, crypto)
+                } catch let left as OldPassphraseStays {
                     stays = left.error
                     return left.keys ?? found
                 }
@@ -234,7 +242,9 @@ extension PackedRun {
                     "The passphrase of \(files.description) is changed by an exchange that was opened with it, and this one was opened "
                         + "with an identity. Open it with the passphrase, or say that it leaked, and a new one takes its place.")
             }
-            do { try StoreKeys.changePassphrase(from: old, to: new, in: place, clock, crypto) } catch let left as OldPassphraseStays {
+            do {
+                try StoreKeys.changePassphrase(from: old, to: new, in: place, clock, &state.keyFiles, crypto)
+            } catch let left as OldPassphraseStays {
                 stays = left.error
             }
             return found

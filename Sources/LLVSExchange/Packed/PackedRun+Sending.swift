@@ -7,6 +7,11 @@ extension PackedRun {
         control.bytes?.begin()
         stage = .sending
         _ = try unlock()
+        if keys?.opened?.keys.mayBeOld == true {
+            var nothing = PackedSending(self)
+            try nothing.publish()
+            return nothing.result
+        }
         var isThere = isFresh
         if !isFresh || state.roots.isEmpty {
             if state.roots.isEmpty { _ = try listRoots() }
@@ -365,6 +370,7 @@ struct PackedSending {
         let damaged = run.state.damagedParts.filter { $0.value.told == 0 }
         let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0) || !damaged.isEmpty
         guard !ids.isEmpty || evenEmpty else { return }
+        if let keys = run.keys?.opened?.keys, keys.mayBeOld { throw keys.isUnfinished(run.files.description) }
         try run.ensureRoot()
         guard let storeID = run.state.store else { return }
         var place = VersionPacker.Place()

@@ -17,6 +17,8 @@ package final class PackedRun {
     var listedInFull: [PackName: Int]?
     /// Whether a new root says that there are single files beside the packs.
     var wantsBridge = false
+    /// The listing of the files of keys that this run read: it is not read twice in one exchange.
+    var keyNamesRead: [String]?
     /// Whether the next retrieve lists all packs.
     var mustListFully = false
     /// Listed merged packs of this device with an unknown outcome, for `takeBackUnfinished`.

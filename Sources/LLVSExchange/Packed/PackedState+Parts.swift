@@ -6,13 +6,13 @@ extension PackedState {
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
         static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17, claims: UInt8 = 21
-        static let keyFiles: UInt8 = 22
+        static let keyFiles: UInt8 = 22, mayHaveOldKeys: UInt8 = 23
     }
     var hasMore: Bool {
         !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
             || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
-            || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty || keyFiles != KeyFileNotes()
+            || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty || keyFiles != KeyFileNotes() || mayHaveOldKeys
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -54,6 +54,7 @@ extension PackedState {
             out.bytes.integer(move.writer)
         }
         add(Part.seedsAnew, seedsAnew ? [true] : []) { out, _ in out.bytes.bytes.append(1) }
+        add(Part.mayHaveOldKeys, mayHaveOldKeys ? [true] : []) { out, _ in out.bytes.bytes.append(1) }
         add(Part.extent, extent.map { [$0] } ?? []) { out, extent in
             out.bytes.integer(Int64(extent.names))
             out.bytes.integer(Int64(extent.bytes))
@@ -163,6 +164,7 @@ extension PackedState {
                     PackedReports.Move(address: try from.text(), writer: try from.cursor.integer(UInt64.self))
                 }) { reports.move = move }
             case Part.seedsAnew: seedsAnew = try !from.list({ try $0.flag() }).isEmpty
+            case Part.mayHaveOldKeys: mayHaveOldKeys = try !from.list({ try $0.flag() }).isEmpty
             case Part.extent:
                 for one in try from.list({ from in
                     Extent(names: Int(try from.time()), bytes: Int(try from.time()), at: try from.time())

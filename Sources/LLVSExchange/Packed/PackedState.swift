@@ -122,6 +122,8 @@ struct PackedState {
     var pin: StoreKeys.Pin?
     /// The files of keys that this device read; only for encrypted remotes.
     var keyFiles = KeyFileNotes()
+    /// Whether this device has never read all files of rings, so that its keys may be old ones.
+    var mayHaveOldKeys = false
     /// Attempts of this writer, and finished ones of former writer ids.
     var attempts: [PackName: Attempt] = [:]
     /// Numbers without a complete pack, although one was believed to be complete.

@@ -176,7 +176,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         let known = try known(of: store)
         guard let state = known, !state.roots.isEmpty else { return true }
         // The change may be what these wait for: a partial pack, a root, keys, a large value.
-        if !state.bad.isEmpty || !state.waiting.isEmpty || !state.missingBlobs.isEmpty || (isKeyed && state.pin == nil) { return true }
+        if !state.bad.isEmpty || !state.waiting.isEmpty || !state.missingBlobs.isEmpty { return true }
+        if isKeyed, state.pin == nil || state.mayHaveOldKeys { return true }
         for entry in try files.list("pack1/log", withTimes: false, {}) ?? [] {
             if let name = PackName(PackKind.log.prefix + entry.name), !state.isKnown(name) { return true }
         }

@@ -57,4 +57,15 @@ extension StoreKeys {
         var notes = KeyFileNotes()
         return try open(place, stores: stores, unlocking, pin: pin, &notes, crypto)
     }
+    /// Changes the passphrase as such a device.
+    static func changePassphrase(
+        from old: Secret, to new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto
+    ) throws {
+        var notes = KeyFileNotes()
+        try changePassphrase(from: old, to: new, in: place, clock, &notes, crypto)
+    }
+    func replacingPassphrase(by new: Secret, in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
+        var notes = KeyFileNotes()
+        return try replacingPassphrase(by: new, in: place, clock, &notes, crypto)
+    }
 }

@@ -87,21 +87,63 @@ import Testing
         #expect(try open(place, c).pin == two.pin && joined.removed == [c.recipient])
     }
 
-    @Test func twoFirstDevicesAreJoined() throws {
+    /// Keys of two first devices are joined if the passphrase opens both: without one the other device may be a stranger, who knows the
+    /// recipients.
+    @Test(arguments: [false, true]) func twoFirstDevicesAreJoined(byPassphrase: Bool) throws {
         let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
-        let other = MemoryKeyDirectory()
-        let one = try created(place, [memberA, memberB]), two = try created(other, [memberA, memberB])
+        let other = MemoryKeyDirectory(), words = "one two three"
+        func made(_ place: KeyDirectory) throws -> StoreKeys {
+            try StoreKeys.create(
+                in: place, store: store, passphrase: byPassphrase ? Secret(words) : nil, members: [memberA, memberB], hasRecovery: false,
+                clock, crypto
+            ).keys
+        }
+        func opened(_ identity: AgeIdentity, pin: StoreKeys.Pin) throws -> StoreKeys {
+            let unlocking = StoreKeys.Unlocking(passphrase: byPassphrase ? try Secret(words) : nil, identities: [identity])
+            return try StoreKeys.open(place, stores: [store], unlocking, pin: pin, crypto)
+        }
+        let one = try made(place), two = try made(other)
         place.files.merge(other.files) { $1 }
-        let seenA = try open(place, a, pin: one.pin), seenB = try open(place, b, pin: two.pin)
+        let seenA = try opened(a, pin: one.pin), seenB = try opened(b, pin: two.pin)
         #expect(seenA.pin == one.pin && seenB.pin == two.pin && seenA.fork?.code == .keysForked)
         // No epoch that the device knows vouches for the other one.
         #expect(seenA.epochs.map(\.recipient) == [one.pin.recipient])
+        guard byPassphrase else {
+            let before = place.files
+            #expect(code { _ = try seenA.joining(in: place, clock, crypto) } == .keysForked && place.files == before)
+            #expect(seenA.fork?.message.contains(place.rings.first { one.files.map(\.description) != [$0] } ?? "none") == true)
+            return
+        }
         let joined = try seenA.joining(in: place, clock, crypto)
         #expect(joined.current.number == 2 && joined.epochs.count == 3)
         for (identity, pin) in [(a, one.pin), (b, two.pin)] {
-            let seen = try open(place, identity, pin: pin)
+            let seen = try opened(identity, pin: pin)
             #expect(seen.pin == joined.pin && seen.fork == nil && seen.epochs.count == 3)
+            // The passphrase has two identities, of which this device's stays a member.
+            #expect(seen.members == one.members && seen.leftOut.map(\.kind) == [.passphrase])
         }
+    }
+
+    /// A former member adds a device of its own under old keys, and makes keys that compete. Joining takes neither, and both are reported.
+    @Test func joiningTakesNoMemberOfTheOtherSide() throws {
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (_, spare) = try device("spare")
+        let (_, late) = try device("late")
+        let first = try created(place, [memberA, memberB])
+        let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto)
+        _ = try first.adding(spare, in: place, crypto)
+        let seen = try open(place, a, pin: second.pin)
+        #expect(seen.leftOut == [spare] && seen.lacking?.message.contains("\(spare.recipient)") == true)
+        _ = try first.adding(late, in: place, crypto).rotating("forged", in: place, clock, crypto)
+        let joined = try open(place, a, pin: second.pin).joining(in: place, clock, crypto)
+        #expect(joined.members == [memberA])
+        let after = try open(place, a, pin: joined.pin)
+        #expect(after.fork == nil && after.members == [memberA] && Set(after.leftOut) == [spare, late])
+        #expect(code { _ = try open(place, b, pin: joined.pin) } != nil)
+        // Either is added by a person, or removed.
+        _ = try after.adding(spare, in: place, crypto)
+        _ = try open(place, a, pin: joined.pin).rotating("unknown", removing: [late.recipient], in: place, clock, crypto)
+        let settled = try open(place, a, pin: joined.pin)
+        #expect(settled.leftOut.isEmpty && Set(settled.members) == [memberA, spare] && settled.lacking == nil)
     }
 
     /// Two devices make keys at once, and each sees the other's before it writes anything. Both use the same keys, and no others remain.

@@ -348,4 +348,52 @@ import Testing
         place.files.merge(leaked) { $1 }
         #expect(try open(place, passphrase: "new").pin == keys.pin)
     }
+    /// A device changes the passphrase beside any number of files of other passphrases, and opens the new one beside them: it tries the
+    /// files first that it opened before.
+    @Test(arguments: [false, true]) func thePassphraseIsChangedBesideOthers(hasLeaked: Bool) throws {
+        let place = MemoryKeyDirectory()
+        let keys = try StoreKeys.create(in: place, store: store, passphrase: Secret("old"), hasRecovery: false, clock(), crypto).keys
+        var notes = KeyFileNotes()
+        func open(_ words: String) throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [], StoreKeys.Unlocking(passphrase: Secret(words)), pin: keys.pin, &notes, crypto)
+        }
+        _ = try open("old")
+        let other = try AgeWriter.encrypt(Secret("nothing"), for: .passphrase(Secret("two")), crypto)
+        func lay() {
+            let last = place.passphrases.max() ?? ""
+            var n = 0
+            while place.passphrases.filter({ $0 < last }).count < PassphraseFile.triedLimit {
+                n += 1
+                let made = otherPassphrase(n, like: other)
+                if made.name.description < last { place.files[made.name.description] = made.bytes }
+            }
+        }
+        lay()
+        if hasLeaked {
+            _ = try open("old").replacingPassphrase(by: Secret("new"), in: place, clock(), &notes, crypto)
+        } else {
+            try StoreKeys.changePassphrase(from: Secret("old"), to: Secret("new"), in: place, clock(), &notes, crypto)
+        }
+        lay()
+        #expect(try open("new").current.number == (hasLeaked ? 2 : 1))
+    }
+
+    /// A flood of files that are no rings is one problem that names the place and their number, also when most were read before.
+    @Test func aFloodOfFilesIsOneProblem() throws {
+        let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
+        _ = try created(place, [member])
+        var notes = KeyFileNotes()
+        func problems() throws -> [ExchangeProblem] {
+            try StoreKeys.open(place, stores: [], StoreKeys.Unlocking(identities: [mine]), pin: nil, &notes, crypto).problems
+        }
+        for n in 0..<40 {
+            let bytes = Array("no file of age \(n)".utf8)
+            place.files[KeyFileName.ring(epoch: 9, id: KeyFileName.id(of: bytes)).description] = bytes
+        }
+        for _ in 0..<2 {
+            let found = try problems()
+            #expect(found.count == 1 && found.first?.name == "pack1/keys", "\(found.count)")
+            #expect(found.first?.error.message.contains("40 files of keys in \(place.description)") == true)
+        }
+    }
 }

@@ -674,6 +674,81 @@ import Testing
         #expect(c.ids == a.ids)
     }
 
+    /// A device that has not read all files of keys yet receives, and sends nothing: a ring among those that it has not read may have newer
+    /// keys, made after a member was removed.
+    @Test func aNewDeviceSendsNothingWithKeysThatMayBeOld() throws {
+        var place = MemoryPlace(), a = try device(place), old: KeyFileName?, new: KeyFileName?
+        func rings() -> [KeyFileName] { place.files.keys.compactMap { KeyFileName(String($0.dropFirst("pack1/keys/".count))) } }
+        // The ring with the newer keys is behind the other one in the order in which files are read.
+        repeat {
+            place = MemoryPlace()
+            place.pace = 0
+            a = try device(place)
+            try a.save("a")
+            try a.exchangeOnce()
+            old = rings().first
+            try a.exchange.removeMember(other.recipient)
+            new = rings().first { $0.epoch == 2 }
+        } while try #require(new).id < #require(old).id
+        try a.save("b")
+        try a.exchangeOnce()
+        let first = try #require(old).id
+        for n in 1...UInt64(KeyFileNotes.filesOfNew + 1_000) {
+            let id = PackID(high: first.high, low: first.low &+ n)
+            place.put("pack1/keys/" + KeyFileName.ring(epoch: 7, id: id).description, Array("junk \(n)".utf8))
+        }
+        let before = place.files
+        func fresh() throws -> PackedDevice { try PackedDevice(place, keys: mine.keys()) }
+        func code(_ body: () throws -> Void) -> StoreError.Code? {
+            do { try body(); return nil } catch { return (error as? StoreError)?.code }
+        }
+        let receiving = try fresh()
+        #expect(try receiving.exchange.retrieve().problems.contains { $0.error.message.contains("were not read") })
+        #expect(receiving.ids.count == 1 && receiving.known?.pin?.number == 1)
+        #expect(code { _ = try receiving.exchange.memberPairing.current() } == .keyMissing)
+        #expect(try fresh().exchange.send().versions.isEmpty, "nothing to send is no error")
+        let changing = try fresh()
+        #expect(code { try changing.exchange.addMember(other.recipient) } == .tooLarge)
+        let c = try fresh()
+        try c.save("c")
+        #expect(code { _ = try c.exchange.send() } == .tooLarge)
+        #expect(place.files == before)
+        // The next exchange reads the others, also in a new process.
+        c.restart()
+        try c.exchangeOnce()
+        #expect(c.known?.pin?.number == 2 && c.ids.isSuperset(of: a.ids) && c.ids.count == 3 && place.files != before)
+        let late = try PackedDevice(place, keys: other.keys())
+        _ = try? late.exchange.retrieve()
+        #expect(late.ids.count <= 1, "the former member reads nothing that a new device sends")
+    }
+
+    /// A member that was added while another device made newer keys is reported, and so is one that a former member added.
+    @Test func membersWithoutTheNewestKeysAreReported() throws {
+        let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys()), c = Identity()
+        try a.save("a")
+        for device in [a, b] { try device.exchangeOnce() }
+        let before = Set(place.files.keys)
+        try b.exchange.addMember(c.recipient, name: "the phone")
+        let name = try #require(Set(place.files.keys).subtracting(before).first { $0.contains("ring-") }), ring = place.files[name]
+        place.files[name] = nil
+        _ = try a.exchange.rekey(renewing: true)
+        place.files[name] = ring
+        for device in [a, b] {
+            for _ in 0..<2 {
+                place.clock += 86_400
+                device.restart()
+                let found = try device.exchange.retrieve().problems.filter { $0.error.code == .keysForked }
+                #expect(found.count == 1 && found.first?.name == "pack1/keys")
+                #expect(found.first?.error.message.contains(c.recipient) == true)
+            }
+        }
+        try a.exchange.addMember(c.recipient, name: "the phone")
+        #expect(try !a.exchange.retrieve().problems.contains { $0.error.code == .keysForked })
+        let new = try PackedDevice(place, keys: c.keys())
+        try new.exchangeOnce()
+        #expect(new.ids == a.ids)
+    }
+
     /// The keys of a place, read by who has them.
     private func keysOf(_ place: MemoryPlace) throws -> StoreKeys {
         let files = MemoryFiles(place), crypto = try RemoteKeys.crypto()

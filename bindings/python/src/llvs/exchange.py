@@ -185,7 +185,11 @@ class Exchange(Handle):
             return take_result(lib.llvs_exchange_send, pointer, control)
 
     def members(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> tuple[Member, ...]:
-        """Lists the members of the encrypted place. Raises UnsupportedError (opened without keys), EncryptionError."""
+        """Lists the members of the encrypted place.
+
+        Raises UnsupportedError (opened without keys), EncryptionError, TooLargeError (there are so many files of keys that this device has
+        not read all of them yet: exchange again).
+        """
         pointer = ctypes.c_void_p()
         with self._call as exchange, Control(progress, cancel) as control:
             lib.llvs_exchange_members(exchange, control, ctypes.byref(pointer))
@@ -219,7 +223,8 @@ class Exchange(Handle):
         the existing contents for ever: revoke its access to the place first. Other devices switch to the new keys with their next
         exchanges, within 10 minutes.
 
-        recipient: as `members` returns it. It cannot be added again: the device makes a new identity.
+        recipient: as `members` returns it, or as a problem reports a member without the newest keys. It cannot be added again: the
+        device makes a new identity.
         Raises InvalidArgumentError (not a member, or the last one), and as `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
@@ -265,9 +270,11 @@ class Exchange(Handle):
 
     def join_keys(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> None:
         """Joins competing keys, which an exchange reports as a problem with `ErrorCode.KEYS_FORKED`. A new epoch begins, with the members
-        of both sides except those that one side removed. Check `members` first: all of them are trusted.
+        of this device's side except those that the other side removed. Later exchanges report the members that only the other side has:
+        add those that you know again.
 
-        Does nothing if no keys compete. Raises as `members`.
+        Does nothing if no keys compete. Raises EncryptionError (`ErrorCode.KEYS_FORKED`: the makers of the other keys knew neither a key of
+        this device's nor the passphrase, so they may be strangers; nothing was changed), and as `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_join_keys(pointer, control)

@@ -251,7 +251,10 @@ def change_passphrase_command(name: str, leaked: bool) -> None:
 @remote_command.command("join-keys")
 @_name_argument
 def join_keys_command(name: str) -> None:
-    """Join the keys of an encrypted place that two devices renewed at the same time. Look at its members first: all of them are trusted."""
+    """Join the keys of an encrypted place that two devices renewed at the same time.
+
+    Only members of this device's side stay members. "llvs sync" names those of the other side: add those that you know again.
+    """
     with _way(name) as way:
         way.join_keys()
     output.show([f"the keys of {name} are joined"])
