@@ -21,7 +21,7 @@ static const char *const column_names[COLUMNS] = { "allocations", "opens",  "map
 static const double share_allowed[COLUMNS] = { 0.05, 0.02, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
 
-enum { ROWS_MAX = 96 };
+enum { ROWS_MAX = 112 };
 typedef struct row {
     char name[48];
     double costs[COLUMNS]; /* for each operation */
@@ -865,6 +865,87 @@ static void measure_indexes(void) {
     remove_directory(directory);
 }
 
+/* Sets values with these ids, each to the same bytes. */
+static llvs_version_id set_all(llvs_coordinator *c, char (*ids)[20], int count, const char *data) {
+    llvs_change *changes = calloc((size_t)count, sizeof *changes);
+    llvs_version_id id;
+    int i;
+    assert_non_null(changes);
+    for (i = 0; i < count; i++) changes[i] = update(ids[i], data);
+    OK(llvs_coordinator_save(c, changes, (size_t)count, sizeof *changes, NULL, &id, NULL, NULL, &error));
+    free(changes);
+    return id;
+}
+
+/*
+ * The undo of a save of many values, beside as many saves of others, and its redo; and a merge with forged undos, of which each names an
+ * old version. Each is measured for two numbers: the costs of one value, or of one undo, are the same for both.
+ */
+static void measure_undos(int count) {
+    static const char rules[] = "{\"merge\":1,\"ids\":{\"a*\":\"auto\",\"v*\":\"auto\"}}";
+    llvs_store *store;
+    llvs_store_options memory = LLVS_STORE_OPTIONS_INIT;
+    llvs_coordinator_options options = LLVS_COORDINATOR_OPTIONS_INIT;
+    llvs_coordinator *c;
+    llvs_version_id *old = calloc((size_t)count, sizeof *old), at, other, merged;
+    char(*ids)[20] = calloc((size_t)count, sizeof *ids), name[40];
+    llvs_revert_result *result;
+    int i;
+    assert_true(old && ids);
+    for (i = 0; i < count; i++) snprintf(ids[i], sizeof ids[i], "v%d", i);
+    memory.storage = LLVS_STORAGE_MEMORY;
+    options.store = &memory;
+    options.device = llvs_str("a");
+    OK(llvs_coordinator_open(LLVS_NONE, &options, &c, &error));
+    OK(llvs_coordinator_store(c, &store, &error));
+    OK(llvs_coordinator_register_schema(c, llvs_str(rules), NULL, NULL, &error));
+    other = set_all(c, ids, count, "{\"m\":0,\"n\":0}");
+    for (i = 0; i < count; i++) other = set(store, other, ids[i], "{\"m\":1,\"n\":0}");
+    at = set_all(c, ids, count, "{\"m\":0,\"n\":1}");
+    merged = merge(store, at, other);
+    OK(llvs_coordinator_set_current_version(c, llvs_id(&merged), &error));
+    begin();
+    OK(llvs_coordinator_undo(c, 0, NULL, NULL, &result, &error));
+    snprintf(name, sizeof name, "undo-of-%d", count);
+    end(name, "undos", (size_t)count);
+    assert_int_equal(result->undone_count, count);
+    llvs_revert_result_free(result);
+    begin();
+    OK(llvs_coordinator_redo(c, 0, NULL, NULL, &result, &error));
+    snprintf(name, sizeof name, "redo-of-%d", count);
+    end(name, "undos", (size_t)count);
+    assert_int_equal(result->undone_count, count);
+    llvs_revert_result_free(result);
+    OK(llvs_coordinator_current_version(c, &at, &error));
+    for (i = 0; i < count; i++) {
+        snprintf(ids[i], sizeof ids[i], "a%d", i);
+        at = old[i] = set(store, at, ids[i], "{\"n\":0}");
+    }
+    other = set(store, at, ids[0], "{\"n\":1}");
+    for (i = 0; i < count; i++) {
+        llvs_version_options how = LLVS_VERSION_OPTIONS_INIT;
+        llvs_metadata_entry mark;
+        llvs_change change = update(ids[i ? 1 : 0], "");
+        char named[80];
+        change.kind = LLVS_CHANGE_REMOVE;
+        mark.key = llvs_str("__llvs_undo");
+        snprintf(named, sizeof named, "[\"%.*s\"]", (int)old[i].size, old[i].text);
+        mark.value = llvs_str(named);
+        how.metadata = &mark;
+        how.metadata_count = 1;
+        OK(llvs_store_make_version(store, llvs_id(&at), &change, 1, sizeof change, &how, &at, NULL, &error));
+    }
+    begin();
+    merge(store, other, at);
+    snprintf(name, sizeof name, "forged-undo-of-%d", count);
+    end(name, "undos", (size_t)count);
+    llvs_store_free(store);
+    OK(llvs_coordinator_close(c, &error));
+    llvs_coordinator_free(c);
+    free(old);
+    free(ids);
+}
+
 static void measure_all(void) {
     /* Two sizes of a store show which costs grow with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
@@ -889,6 +970,8 @@ static void measure_all(void) {
     measure_names("00000000-0000-4000-8000-%012d", "empty-version-of-5000", "empty-version-once-more");
     measure_documents();
     measure_indexes();
+    measure_undos(100);
+    measure_undos(400);
 }
 
 /* ---- tests ---- */
@@ -911,6 +994,25 @@ static void costs_are_at_most_those_of_the_table(void **state) {
                               measured[i].costs[column], row->costs[column]);
     }
     if (worse) fail_msg("%lu costs grew", (unsigned long)worse);
+}
+
+/* Undos cost in proportion to the values, and to the forged ones: one of four times as many costs what one of few does. */
+static void undos_cost_in_proportion(void **state) {
+    static const char *const names[] = { "undo", "redo", "forged-undo" };
+    size_t i;
+    int column;
+    (void)state;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        char few[48], many[48];
+        const row *one, *other;
+        snprintf(few, sizeof few, "undos/%s-of-100", names[i]);
+        snprintf(many, sizeof many, "undos/%s-of-400", names[i]);
+        one = row_named(measured, measured_count, few);
+        other = row_named(measured, measured_count, many);
+        assert_true(one && other);
+        for (column = ALLOCATIONS_ARE_COUNTED ? 0 : 1; column < COLUMNS; column++)
+            assert_false(is_worse(other->costs[column], one->costs[column] * 1.1, column));
+    }
 }
 
 /* The slack is smaller than one more of anything for each operation, or a tenth of what there are many of. */
@@ -956,6 +1058,7 @@ static void what_the_store_counts_is_what_reaches_the_system(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_are_at_most_those_of_the_table),
+        cmocka_unit_test(undos_cost_in_proportion),
         cmocka_unit_test(a_cost_that_grew_is_noticed),
         cmocka_unit_test(what_the_store_counts_is_what_reaches_the_system),
     };
