@@ -203,6 +203,24 @@ def test_a_version_file_that_inflates(folder: Path) -> None:
     assert took < 32, took
 
 
+def test_a_zip_that_takes_too_much_is_refused_by_one_error(folder: Path) -> None:
+    """Each version file is within its limit; together they take more than 1,100 times the zip and 256 MiB, since each is read twice."""
+    files = store_files("", b'"one"')
+    spaces = b" " * (180 << 20)
+    for n in range(2):
+        id = ID[:-1] + str(n + 2)
+        version = json.dumps({"identifier": id, "timestamp": 2 + n, "metadata": [], "predecessors": {"idOfFirst": ID}})
+        files[f"versions/{id[:2]}/{id[2:]}.json"] = spaces + version.encode()
+        files[f"maps/__llvs_values/__/llvs_root/{id[0]}/{id[1:]}.json"] = json.dumps({"children": {"values": []}}).encode()
+    put(folder, packed(files))
+    del files, spaces
+    with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
+        with pytest.raises(llvs.Error) as error:
+            exchange.restore_snapshot()
+        assert error.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and "what is read of the zip in" in str(error.value)
+        assert not list(store.history())
+
+
 def test_a_sparse_version_file(tmp_path: Path) -> None:
     """The same in a directory that is imported."""
     theirs = tmp_path / "theirs"

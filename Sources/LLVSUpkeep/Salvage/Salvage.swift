@@ -17,6 +17,7 @@ public struct Salvage {
     let control: OperationControl
     /// The path of the database from which the source was made, if it was.
     private let database: String?
+    private let account = SalvageAccount()
     private(set) var report = SalvageReport()
 
     /// Writes all intact data of the store at `path` into a new store at `target`.
@@ -176,11 +177,29 @@ public struct Salvage {
             harmless.lost = .nothing
             return harmless
         }
+        try count(index, paced)
         try copy(index)
         let adding = control.paced(.adding, doing: "Salvaging \(source.description)")
         try carryOver(index, adding)
         try makeVersions(&index, adding)
         try tellLosses(index, adding)
+        if let left = account.report(source.description) { report.damages.append(left) }
+    }
+
+    /// Counts what the damaged store has.
+    private func count(_ index: SalvageIndex, _ paced: PacedControl) throws {
+        for id in index.order {
+            for record in index.all(id) {
+                try paced.step(0)
+                account.came(record)
+                guard !record.header.blobs.isEmpty else { continue }
+                _ = try Memory.unlessShort(paced) {
+                    try source.records.forEachChange(record.place) { entry, _ in
+                        if let blob = entry.blob { account.came(blob, entry.size) }
+                    }
+                }
+            }
+        }
     }
 
     private func location(_ place: RecordPlace) -> (String, UInt64) { database.map { ($0, 0) } ?? source.storage.location(place) }
@@ -193,7 +212,7 @@ public struct Salvage {
             try control.check(.adding, done, of: index.order.count, doing: "Salvaging \(source.description)")
             done += 1
             guard let record = index.whole(id) else { continue }
-            try SalvageCopy(source: source, target: target).copy(record, control)
+            try SalvageCopy(source: source, target: target, account: account).copy(record, control)
         }
         try control.check(.adding, done, of: index.order.count, doing: "Salvaging \(source.description)")
         let counts = try target.statistics()
@@ -208,7 +227,7 @@ public struct Salvage {
             let (file, offset) = location(place)
             let version = error.versionID.flatMap { try? VersionID($0) }
             if version.map({ index.whole($0) != nil }) != true {
-                try SalvageCopy(source: source, target: target).copyUnread(place, control)
+                try SalvageCopy(source: source, target: target, account: account).copyUnread(place, control)
             }
             report.damages.append(
                 StorageDamage(
@@ -249,7 +268,7 @@ public struct Salvage {
                         if let ground = grounds[other] { return ground }
                         return try target.contains(other) ? SalvageLine.Ground(version: other) : nil
                     }, paced)
-                let made = try line.write(to: target, control)
+                let made = try line.write(to: target, account, control)
                 grounds[id] = SalvageLine.Ground(version: made?.version ?? line.base, isComplete: made?.isComplete ?? line.isComplete)
                 guard let made else { continue }
                 report.made.append(made)

@@ -2,14 +2,17 @@
 struct SalvageCopy {
     let source: Store
     let target: Store
+    let account: SalvageAccount
     /// How many bytes are read at once.
     private static let pieceSize = 1 << 20
 
-    /// Appends the record, and admits its version to the history, or leaves it pending.
+    /// Appends the record, and admits its version to the history, or leaves it pending. Does nothing if its values take more than the
+    /// account has.
     /// - Throws: errors of reading and writing.
     func copy(_ record: SalvageIndex.Record, _ control: OperationControl) throws {
         // The base of a difference may be damaged, or be copied later, so values are written whole.
         let isCopied = record.header.blobs.isEmpty && !record.header.hasDifferences
+        guard isCopied || account.admits(record, hasBlobs: target.storage.blobThreshold != nil) else { return }
         let place = try isCopied ? copyAsItIs(record.place, control) : copyAnew(record, control)
         let header = try target.records.header(place)
         _ = try target.admit([PendingVersions.Record(place: place, header: header)])
@@ -93,8 +96,10 @@ struct SalvageCopy {
     }
 
     private func blob(_ entry: RecordTable.Entry, _ record: SalvageIndex.Record, _ control: OperationControl) throws -> WrittenValue {
+        let name = entry.digest.flatMap { digest in entry.blob.map { SalvageAccount.CopiedBlob(blob: $0, digest: Array(digest)) } }
+        if let copy = name.flatMap({ account.copies[$0] }), copy.size == entry.size { return copy }
         let writer = try target.storage.blobWriter(size: entry.size)
-        return try source.records.withValue(entry, in: record.place, of: record.header.id) { bytes in
+        let copy = try source.records.withValue(entry, in: record.place, of: record.header.id) { bytes in
             var at = 0
             while at < bytes.count {
                 try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
@@ -105,5 +110,7 @@ struct SalvageCopy {
             let digest = SHA256.digest(bytes)
             return WrittenValue(blob: try writer.finish(digest: digest), size: bytes.count, digest: digest)
         }
+        if let name { account.copies[name] = copy }
+        return copy
     }
 }

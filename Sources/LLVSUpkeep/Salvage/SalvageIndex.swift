@@ -9,6 +9,8 @@ struct SalvageIndex {
         /// Values whose bytes are damaged: the first hundred, and the number of further ones.
         var lostValues: [ValueID] = []
         var moreLostValues = 0
+        /// The bytes of its values by where they are: in the record, in files of their own, and as differences.
+        var inRecord: UInt64 = 0, inBlobs: UInt64 = 0, differences: UInt64 = 0
         var isWhole: Bool { isTableWhole && lostValues.isEmpty }
     }
 
@@ -193,6 +195,7 @@ extension SalvageIndex.Record {
                 try store.records.forEachChange(place) { entry, header in
                     try control.step(0, bytes: entry.size)
                     guard entry.kind == .insert || entry.kind == .update else { return }
+                    count(entry)
                     guard try !store.isReadable(entry, in: place, of: header.id) else { return }
                     if lostValues.count < SalvageIndex.Record.namedValues {
                         lostValues.append(ValueID(unchecked: entry.id))
@@ -201,6 +204,17 @@ extension SalvageIndex.Record {
                     }
                 }
             } != nil
+    }
+
+    private mutating func count(_ entry: RecordTable.Entry) {
+        let size = UInt64(max(0, entry.size))
+        if entry.blob != nil {
+            inBlobs = SourceAccount.sum(inBlobs, size)
+        } else if entry.isDifference {
+            differences = SourceAccount.sum(differences, size)
+        } else {
+            inRecord = SourceAccount.sum(inRecord, size)
+        }
     }
 
     /// Returns the losses of the record, for the report.

@@ -3,7 +3,7 @@
 struct SalvageLine {
     private enum Change {
         /// In a record of the damaged store.
-        case value(RecordPlace, VersionID)
+        case value(RecordPlace, VersionID, size: Int, isDifference: Bool)
         case removed
     }
 
@@ -93,7 +93,7 @@ struct SalvageLine {
                 case .remove, .preserveRemoval: changes[id] = .removed
                 case .insert, .update:
                     if try source.isReadable(entry, in: record.place, of: header.id) {
-                        changes[id] = .value(record.place, header.id)
+                        changes[id] = .value(record.place, header.id, size: entry.size, isDifference: entry.isDifference)
                     } else {
                         lose(id)
                     }
@@ -107,7 +107,12 @@ struct SalvageLine {
                         } == true
                             && Memory.unlessShort { try source.withStored(entry.id, in: record.place, of: stored) { _ in } } != nil
                     }
-                    if let found { changes[id] = .value(found.place, stored) } else { lose(id) }
+                    let size = try found.flatMap { try source.records.findChange($0.place, entry.id, anew: true)?.body.size }
+                    if let found, let size {
+                        changes[id] = .value(found.place, stored, size: size, isDifference: found.header.hasDifferences)
+                    } else {
+                        lose(id)
+                    }
                 }
             }
         }
@@ -119,7 +124,8 @@ struct SalvageLine {
     }
 
     /// Makes the version, or several in sequence if its values are too many for one. Nil if there is no data.
-    mutating func write(to target: Store, _ control: OperationControl) throws -> SalvageReport.Made? {
+    /// Leaves out values for which the account has nothing left.
+    mutating func write(to target: Store, _ account: SalvageAccount, _ control: OperationControl) throws -> SalvageReport.Made? {
         guard let original, !changes.isEmpty else { return nil }
         let ids = try Array(changes.keys).sorted(by: <) { try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)") }
         var batch: [Value.Change] = [], size = 0, last = base, made: VersionID?
@@ -134,7 +140,11 @@ struct SalvageLine {
         for id in ids {
             try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
             switch changes[id] {
-            case .value(let place, let version):
+            case .value(let place, let version, let valueSize, let isDifference):
+                guard account.admits(valueSize, isDifference: isDifference) else {
+                    isComplete = false
+                    continue
+                }
                 let data = try id.bytes.withUnsafeBytes {
                     try source.withStored($0, in: place, of: version) { try Memory.copy($0, "Salvaging a value") }
                 }

@@ -46,14 +46,17 @@ extension Store {
         var met: [StorageDamage] = []
         var caches: CacheVerification
         var ancestry = KnownAncestry()
+        /// The large values that were read and are valid: records may name each any number of times.
+        var blobs: Set<CheckedBlob> = []
     }
+    private struct CheckedBlob: Hashable { let blob: BlobID, size: Int, digest: [UInt8] }
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
         do {
             let header = try records.header(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
-            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, control)
+            let values = try verifyValues(record.place, &verification.report, &verification.ancestry, &verification.blobs, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             if verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
@@ -67,7 +70,8 @@ extension Store {
 
     /// Reads the values of a record, and reports each damaged one. Returns the number of valid ones.
     private func verifyValues(
-        _ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ control: OperationControl
+        _ place: RecordPlace, _ report: inout VerifyReport, _ ancestry: inout KnownAncestry, _ blobs: inout Set<CheckedBlob>,
+        _ control: OperationControl
     ) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
         let version = try records.header(place).version
@@ -84,6 +88,14 @@ extension Store {
                 return
             }
             sum &+= UInt64(entry.size)
+            let checked = entry.blob.flatMap { blob in
+                entry.digest.map { CheckedBlob(blob: blob, size: entry.size, digest: Array($0)) }
+            }
+            if let checked, blobs.contains(checked) {
+                checked.digest.withUnsafeBytes { check?.add(setting: entry.id, size: entry.size, digest: $0) }
+                values += 1
+                return
+            }
             do {
                 try records.withValue(entry, in: place, of: header.id) { bytes in
                     guard check != nil || entry.digest != nil else { return }
@@ -96,6 +108,7 @@ extension Store {
                     }
                 }
                 values += 1
+                if let checked { blobs.insert(checked) }
             } catch let error as StoreError where error.code.isOfOne {
                 report.add(
                     error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),
@@ -268,8 +281,8 @@ extension Store {
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {
-            var ancestry = KnownAncestry()
-            let values = try verifyValues(place, &report, &ancestry, control)
+            var ancestry = KnownAncestry(), blobs: Set<CheckedBlob> = []
+            let values = try verifyValues(place, &report, &ancestry, &blobs, control)
             if report.damages.count == before {
                 // All of its parts are valid. Only the checksum over them is damaged.
                 var harmless = damage

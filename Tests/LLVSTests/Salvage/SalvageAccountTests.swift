@@ -1,0 +1,23 @@
+import LLVSTestSupport
+import Testing
+
+@testable import LLVS
+
+/// What a salvage writes is in proportion to what the damaged store has, and what is left out is one report.
+@Suite struct SalvageAccountTests {
+    @Test func valuesBeyondTheAccountAreLeftOut() throws {
+        let account = SalvageAccount(), blob = BlobID(high: 1, low: 2)
+        for _ in 0..<3 { account.came(blob, 1_000) }
+        let most = Int(SourceAccount.least + 1_000 * SourceAccount.factor)
+        #expect(account.report("a store") == nil)
+        #expect(account.admits(most - 1_000, isDifference: false))
+        #expect(!account.admits(2_000, isDifference: false) && !account.admits(3_000, isDifference: false))
+        // Smaller ones are written all the same, and differences have an account of their own.
+        #expect(account.admits(1_000, isDifference: false) && account.admits(2_000, isDifference: true))
+        let report = try #require(account.report("a store"))
+        #expect(report.file == "a store" && report.lost == .value)
+        for part in ["2 values of a store", "\(most + 2_000) bytes were written", "5000 more", "1000 are there"] {
+            #expect(report.message.contains(part), "\(part): \(report.message)")
+        }
+    }
+}
