@@ -10,7 +10,7 @@ final class SalvageAccount {
     private var came: UInt64 = 0, written: UInt64 = 0
     /// The number of values that were left out, and their bytes.
     private var values = 0, left: UInt64 = 0
-    /// The most bytes of values that one version may hold in memory at once, besides its record. A version with more is made anew, in
+    /// The most bytes of values that one version may hold in memory at once, besides its record. A version with more is made again, in
     /// parts.
     static let mostInMemory: UInt64 = 1 << 30
 
