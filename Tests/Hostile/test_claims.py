@@ -79,6 +79,7 @@ before = peak()
 with llvs.Store({str(path)!r}, storage="sqlite") as store:
     assert len(store.heads()) == 1 and store.at(store.heads()[0])["x"] == b"1"
     assert {table == "caches"} or store.verify().damages
+llvs.Store.salvage({str(path)!r}, {str(tmp_path / "new.db")!r}, storage="sqlite", into_storage="sqlite")
 assert peak() - before < 100 << 10, peak() - before
 """
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=300)
