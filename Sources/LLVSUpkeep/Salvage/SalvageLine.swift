@@ -3,7 +3,7 @@
 struct SalvageLine {
     private enum Change {
         /// In a record of the damaged store.
-        case value(RecordPlace, VersionID, size: Int, isDifference: Bool)
+        case value(RecordPlace, VersionID, size: Int, isDifference: Bool, body: RecordTable.Entry?)
         case removed
     }
 
@@ -93,7 +93,8 @@ struct SalvageLine {
                 case .remove, .preserveRemoval: changes[id] = .removed
                 case .insert, .update:
                     if try source.isReadable(entry, in: record.place, of: header.id) {
-                        changes[id] = .value(record.place, header.id, size: entry.size, isDifference: entry.isDifference)
+                        changes[id] = .value(
+                            record.place, header.id, size: entry.size, isDifference: entry.isDifference, body: Self.withoutPointers(entry))
                     } else {
                         lose(id)
                     }
@@ -109,11 +110,34 @@ struct SalvageLine {
                     }
                     let size = try found.flatMap { try source.records.findChange($0.place, entry.id, anew: true)?.body.size }
                     if let found, let size {
-                        changes[id] = .value(found.place, stored, size: size, isDifference: found.header.hasDifferences)
+                        changes[id] = .value(
+                            found.place, stored, size: size, isDifference: found.header.hasDifferences, body: nil)
                     } else {
                         lose(id)
                     }
                 }
+            }
+        }
+    }
+
+    /// Returns an entry that may outlive the table: its digest was compared already.
+    private static func withoutPointers(_ entry: RecordTable.Entry) -> RecordTable.Entry {
+        var kept = entry
+        kept.id = UnsafeRawBufferPointer(start: nil, count: 0)
+        kept.digest = nil
+        return kept
+    }
+
+    /// Returns the bytes of a value; nil if they cannot be read. With `body` the table of the record is not needed, of which a part may be
+    /// damaged.
+    private func bytes(_ id: ValueID, in place: RecordPlace, of version: VersionID, _ body: RecordTable.Entry?) throws -> [UInt8]? {
+        try Memory.unlessShort {
+            try id.bytes.withUnsafeBytes { key in
+                guard var entry = body else {
+                    return try source.withStored(key, in: place, of: version) { try Memory.copy($0, "Salvaging a value") }
+                }
+                entry.id = key
+                return try source.records.withValue(entry, in: place, of: version) { try Memory.copy($0, "Salvaging a value") }
             }
         }
     }
@@ -140,13 +164,14 @@ struct SalvageLine {
         for id in ids {
             try control.check(.adding, 0, of: 0, doing: "Salvaging \(source.description)")
             switch changes[id] {
-            case .value(let place, let version, let valueSize, let isDifference):
+            case .value(let place, let version, let valueSize, let isDifference, let body):
                 guard account.admits(valueSize, isDifference: isDifference) else {
                     isComplete = false
                     continue
                 }
-                let data = try id.bytes.withUnsafeBytes {
-                    try source.withStored($0, in: place, of: version) { try Memory.copy($0, "Salvaging a value") }
+                guard let data = try bytes(id, in: place, of: version, body) else {
+                    isComplete = false
+                    continue
                 }
                 size += data.count + id.bytes.count
                 batch.append(.update(id, data: data))
