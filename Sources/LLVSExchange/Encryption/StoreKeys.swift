@@ -47,9 +47,9 @@ struct StoreKeys: Sendable {
         return StoreError(
             .keysForked,
             others.isEmpty
-                ? other + "somebody made them who knows none of its keys, nor the passphrase. They are not used, and cannot be joined. If "
-                    + "no device of yours made them, remove \(strange.first.map { "pack1/keys/\($0)" } ?? "their files"). If one did, "
-                    + "let it start over: set the restoration state of its exchange to the word \"new\", once."
+                ? other + "their maker knew neither these nor the passphrase, and may be a stranger. They are not used, and cannot be "
+                    + "joined. If no device of yours made them, remove \(strange.first.map { "pack1/keys/\($0)" } ?? "their files"). If "
+                    + "one did, let it start over: set the restoration state of its exchange to the word \"new\", once."
                 : other + "two devices made or renewed them at once, or a removed member made some. Check the members, then join the keys "
                     + "on one device.")
     }
@@ -58,9 +58,9 @@ struct StoreKeys: Sendable {
         guard let first = leftOut.first else { return nil }
         return StoreError(
             .keysForked,
-            "\(leftOut.count) members do not have the newest keys, and read nothing that is written with them. The first is "
-                + "\"\(first.name)\" (\(first.recipient)). They were added while other keys were made, or by a removed member. "
-                + "Add each that you know again, after comparing its recipient on its device, and remove the others.")
+            "Members without the newest keys, who read nothing that is written with these: \(leftOut.count). The first is "
+                + "\"\(first.name)\" (\(first.recipient)). They were added while other keys were made, or by a removed member. Add each "
+                + "that you know again, after comparing its recipient on its device, and remove the others.")
     }
     /// Why nothing is sent with these keys yet.
     func isUnfinished(_ place: String) -> StoreError {

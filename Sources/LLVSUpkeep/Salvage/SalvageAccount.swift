@@ -57,7 +57,7 @@ final class SalvageAccount {
             file: source, offset: 0,
             message:
                 "\(values) values of \(source) were not brought over, since they take far more than the store has: \(written) bytes were "
-                + "written, these would take \(left) more, and \(came) are there. Somebody may have made the store to fill the disk. Keep "
+                + "written, these would take \(left) more, and \(came) are there. The store may have been made to fill a disk. Keep "
                 + "it, and read from it what is needed.",
             lost: .value)
     }
