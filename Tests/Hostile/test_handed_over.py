@@ -47,7 +47,10 @@ def size(path: Path) -> int:
 @pytest.mark.parametrize("versions", [1, 4])
 def test_a_salvage_copies_a_large_value_once(tmp_path: Path, versions: int) -> None:
     value = named_often(tmp_path / "store", versions)
+    before = int(Path("/proc/self/io").read_text().split()[1])
     report = llvs.Store.salvage(tmp_path / "store", tmp_path / "new")
+    # For finding out that it is undamaged, and for the copy.
+    assert int(Path("/proc/self/io").read_text().split()[1]) - before < 4 * SIZE
     assert report.versions == versions + 1 and not report.waiting and not report.made
     assert size(tmp_path / "new") < size(tmp_path / "store") + (64 << 10)
     with llvs.Store(tmp_path / "new") as store:

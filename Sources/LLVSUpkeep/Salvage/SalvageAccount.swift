@@ -5,7 +5,15 @@ final class SalvageAccount {
     private var blobs: Set<BlobID> = []
     /// The large values that were copied, by their old files and their digests: later names of one share its copy.
     var copies: [CopiedBlob: WrittenValue] = [:]
-    struct CopiedBlob: Hashable { let blob: BlobID, digest: [UInt8] }
+    /// A large value, by its file and by what a change says of it.
+    struct CopiedBlob: Hashable {
+        let blob: BlobID, size: Int, digest: [UInt8]
+        /// Nil if the change names no large value.
+        init?(_ entry: RecordTable.Entry) {
+            guard let blob = entry.blob, let digest = entry.digest else { return nil }
+            (self.blob, size, self.digest) = (blob, entry.size, Array(digest))
+        }
+    }
     /// The bytes of the damaged store, and those that were written.
     private var came: UInt64 = 0, written: UInt64 = 0
     /// The number of values that were left out, and their bytes.

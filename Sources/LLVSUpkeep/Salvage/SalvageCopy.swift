@@ -96,8 +96,8 @@ struct SalvageCopy {
     }
 
     private func blob(_ entry: RecordTable.Entry, _ record: SalvageIndex.Record, _ control: OperationControl) throws -> WrittenValue {
-        let name = entry.digest.flatMap { digest in entry.blob.map { SalvageAccount.CopiedBlob(blob: $0, digest: Array(digest)) } }
-        if let copy = name.flatMap({ account.copies[$0] }), copy.size == entry.size { return copy }
+        let name = SalvageAccount.CopiedBlob(entry)
+        if let copy = name.flatMap({ account.copies[$0] }) { return copy }
         let writer = try target.storage.blobWriter(size: entry.size)
         let copy = try source.records.withValue(entry, in: record.place, of: record.header.id) { bytes in
             var at = 0

@@ -30,6 +30,8 @@ struct SalvageIndex {
     /// Records with values that are differences, which are read once all records were found.
     private var postponed: [(place: RecordPlace, header: RecordHeader)] = []
     private var arePostponed: Set<VersionID> = []
+    /// The large values that were read and are undamaged: records may name each any number of times.
+    private var readable: Set<SalvageAccount.CopiedBlob> = []
 
     /// - Parameter store: the store in which records are searched.
     init(_ store: Store) {
@@ -80,7 +82,7 @@ struct SalvageIndex {
         {
             return true
         }
-        let record = try Record(place, header, store, control)
+        let record = try Record(place, header, store, control, &readable)
         if records[id] == nil, !arePostponed.contains(id) { order.append(id) }
         records[id, default: []].append(record)
         if record.isWhole {
@@ -107,6 +109,10 @@ struct SalvageIndex {
                 a.isTableWhole != b.isTableWhole
                     ? a.isTableWhole : a.lostValues.count + a.moreLostValues < b.lostValues.count + b.moreLostValues
             }
+    }
+    /// Returns whether a change names a large value that was read before and is undamaged.
+    func isKnownReadable(_ entry: RecordTable.Entry) -> Bool {
+        SalvageAccount.CopiedBlob(entry).map(readable.contains) ?? false
     }
     /// Returns all records of a version.
     func all(_ id: VersionID) -> [Record] { records[id] ?? [] }
@@ -188,7 +194,10 @@ extension SalvageIndex.Record {
     private static let namedValues = 100
 
     /// Reads the whole record.
-    fileprivate init(_ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl) throws {
+    fileprivate init(
+        _ place: RecordPlace, _ header: RecordHeader, _ store: Store, _ control: PacedControl,
+        _ readable: inout Set<SalvageAccount.CopiedBlob>
+    ) throws {
         self.init(place: place, header: header)
         isTableWhole =
             try Memory.unlessShort(control) {
@@ -196,7 +205,12 @@ extension SalvageIndex.Record {
                     try control.step(0, bytes: entry.size)
                     guard entry.kind == .insert || entry.kind == .update else { return }
                     count(entry)
-                    guard try !store.isReadable(entry, in: place, of: header.id) else { return }
+                    let blob = SalvageAccount.CopiedBlob(entry)
+                    if let blob, readable.contains(blob) { return }
+                    guard try !store.isReadable(entry, in: place, of: header.id) else {
+                        if let blob { readable.insert(blob) }
+                        return
+                    }
                     if lostValues.count < SalvageIndex.Record.namedValues {
                         lostValues.append(ValueID(unchecked: entry.id))
                     } else {

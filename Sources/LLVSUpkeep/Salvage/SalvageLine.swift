@@ -92,7 +92,7 @@ struct SalvageLine {
                 switch entry.kind {
                 case .remove, .preserveRemoval: changes[id] = .removed
                 case .insert, .update:
-                    if try source.isReadable(entry, in: record.place, of: header.id) {
+                    if try index.isKnownReadable(entry) || source.isReadable(entry, in: record.place, of: header.id) {
                         changes[id] = .value(
                             record.place, header.id, size: entry.size, isDifference: entry.isDifference, body: Self.withoutPointers(entry))
                     } else {
