@@ -13,7 +13,7 @@ package final class SourceAccount {
     /// The ids of the files that were counted.
     private var counted: Set<PackID> = []
     /// The bytes of values that are differences for each received byte, and those that are always allowed.
-    static let differenceFactor: UInt64 = 16_384, leastDifferences: UInt64 = 4 << 30
+    package static let differenceFactor: UInt64 = 16_384, leastDifferences: UInt64 = 4 << 30
     private let leastDifferences: UInt64, differenceFactor: UInt64
     private var came: UInt64 = 0, spent: UInt64 = 0, spentOnDifferences: UInt64 = 0
     /// The bytes that were refused; 0 if none were.
@@ -22,7 +22,7 @@ package final class SourceAccount {
     /// - Parameters:
     ///   - leastDifferences: the bytes of values that are differences that are always allowed.
     ///   - differenceFactor: those for each received byte. Lower in tests.
-    init(leastDifferences: UInt64 = SourceAccount.leastDifferences, differenceFactor: UInt64 = SourceAccount.differenceFactor) {
+    package init(leastDifferences: UInt64 = SourceAccount.leastDifferences, differenceFactor: UInt64 = SourceAccount.differenceFactor) {
         self.leastDifferences = leastDifferences; self.differenceFactor = differenceFactor
     }
 
@@ -36,7 +36,7 @@ package final class SourceAccount {
 
     /// Spends bytes of the budget.
     /// - Returns: whether there were enough; if not, nothing is spent.
-    func spend(_ bytes: UInt64) -> Bool {
+    package func spend(_ bytes: UInt64) -> Bool {
         let all = SourceAccount.sum(spent, bytes)
         guard SourceAccount.isInProportion(all, to: came) else {
             refused = SourceAccount.sum(refused, bytes)

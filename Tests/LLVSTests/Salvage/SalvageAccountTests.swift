@@ -1,7 +1,9 @@
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSExchange
+@testable import LLVSUpkeep
 
 /// What a salvage writes is in proportion to what the damaged store has, and what is left out is one report.
 @Suite struct SalvageAccountTests {
