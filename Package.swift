@@ -5,6 +5,10 @@ import PackageDescription
 // `swift build` and `swift test` work as they are. The shared library that people install is built by
 // CMake (or scripts/build), which passes the flags that link the Swift runtime statically and export
 // `llvs_*` alone; see CMakeLists.txt for why they are not here.
+// CMake sets this: modules that wait for disks and servers are then compiled for size. Nobody may depend on a package with such flags, so
+// other builds do without them.
+let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
+
 let package = Package(
     name: "llvs",
     products: [
@@ -32,18 +36,18 @@ let package = Package(
         .target(name: "LLVSDocuments", dependencies: ["LLVSCore"]),
         .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "CLLVSShims"]),
         .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"]),
-        .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "CNetwork"]),
-        .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments"]),
-        .target(name: "LLVSPlaces", dependencies: ["LLVSCloud"]),
+        .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "CNetwork"], swiftSettings: forSize),
+        .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments"], swiftSettings: forSize),
+        .target(name: "LLVSPlaces", dependencies: ["LLVSCloud"], swiftSettings: forSize),
         .target(name: "LLVSLive", dependencies: ["LLVSExchange", "CLLVSShims"]),
-        .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "CLLVSShims"]),
+        .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSCoordinator", dependencies: ["LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "CLLVSShims"]),
         // What a Swift program imports: all of them.
         .target(name: "LLVS", dependencies: ["LLVSCoordinator", "LLVSLive"]),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
         .target(name: "LLVSAsync", dependencies: ["LLVS"]),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
-        .target(name: "LLVSTesting", dependencies: ["LLVS"]),
+        .target(name: "LLVSTesting", dependencies: ["LLVS"], swiftSettings: forSize),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
         .target(name: "LLVSABI", dependencies: ["LLVS", "LLVSTesting", "CLLVS", "CLLVSShims"]),
         .target(name: "LLVSTestSupport", dependencies: ["LLVS", "LLVSTesting"]),

@@ -65,7 +65,8 @@ set(llvs_built "${LLVS_SWIFT_SCRATCH}/release/libllvs.so")
 
 # Always run: only SwiftPM knows whether anything has to be compiled, and it finds out in a second.
 add_custom_target(llvs_library ALL
-    COMMAND "${SWIFT_EXECUTABLE}" build --configuration release --product llvs
+    COMMAND "${CMAKE_COMMAND}" -E env LLVS_DISTRIBUTION=1
+            "${SWIFT_EXECUTABLE}" build --configuration release --product llvs
             --package-path "${PROJECT_SOURCE_DIR}" --scratch-path "${LLVS_SWIFT_SCRATCH}" ${LLVS_SWIFT_FLAGS}
     COMMAND "${CMAKE_COMMAND}" "-DBUILT=${llvs_built}" "-DDESTINATION=${LLVS_LIBRARY_DIR}"
             "-DREAL_NAME=${LLVS_REAL_NAME}" "-DSONAME=${LLVS_SONAME}" "-DSTRIP=${CMAKE_STRIP}"

@@ -2,11 +2,15 @@
 /// position unchanged: no input can make it trap.
 public struct ByteReader {
     let bytes: UnsafeRawBufferPointer
+    /// The number of bytes that were read.
     public private(set) var position = 0
 
+    /// Begins at the first of the bytes, which must outlive it.
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    /// The number of bytes that are left.
     public var remaining: Int { bytes.count - position }
 
+    /// Reads a little-endian integer.
     @inline(__always)
     public mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         guard remaining >= MemoryLayout<T>.size else { return nil }
@@ -44,6 +48,7 @@ public struct ByteReader {
         return Int(value)
     }
 
+    /// Returns the next bytes, without a copy.
     @inline(__always)
     public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
@@ -72,14 +77,18 @@ public struct ByteReader {
 
 /// Appends in the forms that `ByteReader` reads.
 public struct ByteWriter {
+    /// The bytes that were written.
     public var bytes: [UInt8] = []
+    /// Creates a writer that appends to the bytes.
     public init(bytes: [UInt8] = []) { self.bytes = bytes }
 
+    /// Appends a little-endian integer.
     @inline(__always)
     public mutating func integer<T: FixedWidthInteger>(_ value: T) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
+    /// Appends an unsigned LEB128.
     @inline(__always)
     public mutating func varint(_ value: UInt64) {
         var v = value
@@ -94,10 +103,13 @@ public struct ByteWriter {
         varint(UInt64(bitPattern: signed << 1 ^ signed >> 63))
     }
 
+    /// Appends the bytes alone, without their number.
     @inline(__always)
     public mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+    /// Appends the bytes alone, without their number.
     public mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
 
+    /// Appends the id, as `ByteReader.versionID` reads it.
     public mutating func versionID(_ id: VersionID) {
         if id.text == nil {
             bytes.append(0)
@@ -110,6 +122,7 @@ public struct ByteWriter {
         }
     }
 
+    /// Appends the 16 bytes of the id.
     public mutating func blobID(_ id: BlobID) {
         integer(id.high.byteSwapped)
         integer(id.low.byteSwapped)

@@ -31,6 +31,7 @@ public enum Work: UInt32 {
     case undoneValues = 13
 
     #if DEBUG
+    /// Adds to the count of this thread, in debug builds alone.
     public func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
     /// Returns how many the body caused.
     func counting(_ body: () throws -> Void) rethrows -> Int {
@@ -39,6 +40,7 @@ public enum Work: UInt32 {
         return Int(truncatingIfNeeded: llvs_shim_thread_count(rawValue, 0) &- before)
     }
     #else
+    /// Does nothing: counts exist in debug builds alone.
     @inline(__always) public func count(_ more: @autoclosure () -> Int = 1) {}
     #endif
 }
