@@ -26,6 +26,7 @@ struct VersionSource {
     /// - Throws: errors of the version, and of the store.
     mutating func payload(of id: VersionID) throws -> [UInt8] {
         var record = try PackRecord(id, of: store), size = record.fixedSize
+        try record.requireBytes()
         var blobs: Set<Int> = [], others: [(index: Int, saved: Int, size: Int)] = []
         try record.forEachChange { index, entry in
             let isValue = entry.kind == .insert || entry.kind == .update

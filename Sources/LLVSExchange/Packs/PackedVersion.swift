@@ -87,6 +87,8 @@ package enum PackedVersion {
         switch try record.header() {
         case .whole(let header):
             guard header.id == id else { throw PackFault.damaged("its record is that of the version \(header.id)") }
+            // Who may make others' values hollow is not decided yet.
+            guard !header.hasHollow else { throw PackFault.newer("its record has hollow changes, which are not taken from others") }
             return header
         case .newer(_, let what): throw PackFault.newer("its record has \(what), which this library does not know")
         case .damaged(let why): throw PackFault.damaged("its record \(why)")
