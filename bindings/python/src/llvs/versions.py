@@ -47,7 +47,7 @@ class ForgottenValue(Value):
         return tuple.__new__(cls, (id, None, stored_version))
 
     @property
-    def data(self) -> bytes:  # type: ignore[override]
+    def data(self) -> bytes:
         """Raises ForgottenError."""
         raise errors.ForgottenError(
             f"the bytes of {self.id!r} that version {self.stored_version} stored are gone", value_id=self.id,
