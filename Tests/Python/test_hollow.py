@@ -31,6 +31,29 @@ def made(tmp_path: Path) -> tuple[Path, llvs.Version, llvs.Version]:
     return path, first, last
 
 
+def test_the_vector_of_the_page(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/format.md").read_text()
+    entry = bytes.fromhex(page.split("<!-- vector: hollow -->", 1)[1].split("\n\n")[1])
+    with llvs.Store(tmp_path / "store") as store:
+        version = store.make_version(insert={"x": b"hello", "y": b"1"})
+    whole = next(record for path in (tmp_path / "store/segments").glob("*.seg") for record, _ in segment(path))
+    make_hollow(tmp_path / "store", lambda _, id: id == b"x")
+    record = next(record for path in (tmp_path / "store/segments").glob("*.seg") for record, _ in segment(path))
+    assert record[1] == whole[1] | 1 and record.count(entry) == 1 and whole.count(entry) == 0
+    assert b"hello" in whole and b"hello" not in record and len(record) == len(whole) + 32 - 8 - len(b"hello")
+    with llvs.Store(tmp_path / "store") as store:
+        assert store.value("y", at=version).data == b"1"  # type: ignore[union-attr]
+        with pytest.raises(llvs.ForgottenError):
+            store.value("x", at=version)
+
+
+def segment(path: Path) -> list[tuple[bytes, bool]]:
+    """The records of a segment that is whole."""
+    found = reader.read_segment(path)
+    assert found is not None
+    return found.records
+
+
 def test_the_page_and_the_engine_agree(made: tuple[Path, llvs.Version, llvs.Version]) -> None:
     path, first, last = made
     found = reader.read_store(path)
