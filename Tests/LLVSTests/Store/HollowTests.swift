@@ -328,6 +328,27 @@ import Testing
         }
     }
 
+    /// A conflict cannot be reviewed if a merge of its value cannot be repeated. Others of the same merge are listed.
+    @Test(arguments: [0, 1, 2]) func openConflictsLeaveThemOut(which: Int) throws {
+        try withTemporaryDirectory { directory in
+            let rules = #"{"merge":1,"ids":{"d":{"/n":"counter"},"e":{"/n":"counter"}}}"#
+            let source = try Store.inMemory()
+            func values(_ n: Int) throws -> [Value.Change] {
+                try ["d", "e"].map { .update(try id($0), data: bytes("{\"a\":\(n)}")) }
+            }
+            let root = try source.makeVersion(
+                basedOn: nil, changes: values(0) + [.insert(id(MergeSchema.valueID), data: bytes(rules))])
+            let a = try source.makeVersion(basedOn: root.id, changes: values(1))
+            let b = try source.makeVersion(basedOn: root.id, changes: values(2))
+            let merged = try source.merge(a.id, with: b.id, arbiter: RulesArbiter())
+            #expect(try source.openConflicts(at: merged.id).map(\.id) == ["d", "e"].map { try id($0) })
+            let store = try Self.store(0, directory, of: source) { try $0 == [root, a, b][which].id && $1 == id("d") }
+            defer { try? store.close() }
+            #expect(try store.openConflicts(at: merged.id).map(\.id) == [id("e")])
+            try Self.expectForgotten("d", [root, a, b][which].id) { _ = try store.explain(merged.id) }
+        }
+    }
+
     // MARK: Finding
 
     @Test(arguments: [false, true]) func anIndexHasNoKeysOfThem(wereThere: Bool) throws {
