@@ -178,6 +178,65 @@ def test_what_others_have_already_is_built_on(tmp_path: Path, layout: str) -> No
         assert other.value("secret", at=theirs).data == b"secret"  # type: ignore[union-attr]
 
 
+def edited(text: bytes, number: int) -> bytes:
+    at = 100 * number
+    return text[:at] + b"edit %d" % number + text[at + 10 :]
+
+
+def texts(path: Path, steps: int) -> tuple[list[llvs.Version], list[bytes]]:
+    """Makes a store with versions of one long text."""
+    text = b" ".join(b"%d" % (number * 7919 % 1000) for number in range(3000))
+    versions: list[llvs.Version] = []
+    written = []
+    with llvs.Store(path) as store:
+        for number in range(steps):
+            text = edited(text, number)
+            written.append(text)
+            versions.append(store.make_version(*versions[-1:], update={"text": text}))
+    return versions, written
+
+
+def test_a_pack_with_a_difference_from_it(tmp_path: Path) -> None:
+    """The base of a difference is hollow here, and whole in the pack that came."""
+    versions, written = texts(tmp_path / "other", 3)
+    with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
+        assert len(store.unpack(other.pack()).versions) == 3
+    assert make_hollow(tmp_path / "store", lambda *_: True) == 3
+    with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
+        text = written[-1]
+        # The base is far before it in the pack.
+        for number in range(1_100):
+            versions.append(other.make_version(versions[-1], update={"other": b"%d" % number}))
+        for number in range(3, 6):
+            text = edited(text, number)
+            versions.append(other.make_version(versions[-1], update={"text": text}))
+        with llvs.Exchange(other, at(tmp_path / "place", "packed")) as exchange:
+            assert len(exchange.send().versions) == 1_106
+        with llvs.Exchange(store, at(tmp_path / "place", "packed")) as exchange:
+            received = exchange.retrieve()
+        assert not received.problems and set(received.versions) == {version.id for version in versions[3:]}
+        assert store.value("text", at=versions[-1]).data == text  # type: ignore[union-attr]
+        assert (store.verify().forgotten, store.verify().values) == (3, 1_103)
+
+
+def test_a_link_with_a_difference_from_it(tmp_path: Path) -> None:
+    """The first connection finds that the base is hollow here; the next one brings whole values."""
+    versions, written = texts(tmp_path / "other", 3)
+    pairing = llvs.make_pairing()
+    with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
+        assert len(store.unpack(other.pack()).versions) == 3
+    assert make_hollow(tmp_path / "store", lambda *_: True) == 3
+    with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
+        text = edited(written[-1], 3)
+        last = other.make_version(versions[-1], update={"text": text})
+        with llvs.Listener(("127.0.0.1", 0)) as listener:
+            listener.offer(other, pairing)
+            for _ in range(2):
+                with llvs.connect(store, listener.address, pairing) as peer:
+                    assert peer.wait(GUARD)
+            assert store.value("text", at=last).data == text  # type: ignore[union-attr]
+
+
 def test_streams_and_links(made: tuple[Path, llvs.Version, llvs.Version], tmp_path: Path) -> None:
     path, first, last = made
     pairing = llvs.make_pairing()

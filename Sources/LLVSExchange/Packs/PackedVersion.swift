@@ -205,6 +205,20 @@ package enum PackedVersion {
         return received
     }
 
+    /// Returns the value that a payload stores under an id, and makes no other one; nil if it stores none within its record.
+    static func value(_ id: UnsafeRawBufferPointer, in contents: Contents, _ payload: [UInt8], withBase: WithBase) throws -> [UInt8]? {
+        var table = RecordReader(payload, from: contents.start, length: contents.length), bodies = table, found: [UInt8]?
+        _ = try table.forEachChange(contents.header) { entry in
+            guard found == nil, entry.kind == .insert || entry.kind == .update, entry.blob == nil, Bytes.equal(entry.id, id) else { return }
+            if entry.isDifference {
+                found = try made(entry, of: contents.header.id, &bodies, withBase)
+            } else if entry.storedSize == entry.size {
+                found = try value(entry, of: contents.header.id, &bodies)
+            }
+        }
+        return found
+    }
+
     private static func value(_ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader) throws -> [UInt8] {
         let damaged = PackFault.damaged("a value of it is damaged")
         return try bodies.with(entry.bodyOffset, RecordTable.bodyHeaderSize + entry.size, ahead: 64 << 10) { buffer in
