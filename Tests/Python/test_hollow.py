@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import format_reader as reader
@@ -29,6 +31,10 @@ def made(tmp_path: Path) -> tuple[Path, llvs.Version, llvs.Version]:
         last = store.make_version(first, update={"other 01": b"new"})
     assert make_hollow(path, lambda version, id: version == first.id and id.decode() in GONE) == len(GONE)
     return path, first, last
+
+
+def test_the_vectors_are_what_the_page_says() -> None:
+    subprocess.run([sys.executable, str(Path(__file__).parents[1] / "Vectors/hollow.py"), "--check"], check=True)
 
 
 def test_the_vector_of_the_page(tmp_path: Path) -> None:
