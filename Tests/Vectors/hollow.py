@@ -64,6 +64,7 @@ def vectors() -> list[dict[str, Any]]:
     x, y = b"hello", b"1"
     one, body = whole(b"y", y)
     both = whole(b"x", x)
+    removal = bytes([reader.REMOVE])
     rows = [
         vector("nothing is hollow", record(0, [both[0], one], both[1] + body, 6)),
         vector("the flag alone", record(FLAG, [both[0], one], both[1] + body, 6)),
@@ -73,7 +74,7 @@ def vectors() -> list[dict[str, Any]]:
         vector("the last value", record(FLAG, [both[0], hollow(b"y", y)], both[1], 6)),
         vector("an empty value", record(FLAG, [hollow(b"x", b""), one], body, 1)),
         vector("a large value", record(FLAG, [entry(reader.INSERT | HOLLOW | DIGEST, b"x", 1 << 30, bytes(32)), one], body, (1 << 30) + 1)),
-        vector("between removals", record(FLAG, [bytes([reader.REMOVE]) + b"\1a", hollow(b"x", x), bytes([reader.REMOVE]) + b"\1z"], b"", 5)),
+        vector("between removals", record(FLAG, [removal + b"\1a", hollow(b"x", x), removal + b"\1z"], b"", 5)),
         vector("the header counts other bytes", record(FLAG, [hollow(b"x", x), one], body, 1)),
         vector("with the ignorable bit", record(FLAG, [hollow(b"x", x, tag=HOLLOW | DIGEST | 64), one], body, 6)),
         vector("beside the flag of differences", record(FLAG | DIFFERENCES, [hollow(b"x", x), one], body, 6)),
@@ -84,7 +85,7 @@ def vectors() -> list[dict[str, Any]]:
         vector("as a difference", record(FLAG | DIFFERENCES, [hollow(b"x", x, tag=HOLLOW | DIGEST | 128), one], body, 6)),
         vector("with a body", record(FLAG, [hollow(b"x", x), one], both[1] + body, 6)),
         vector("with an empty body", record(FLAG, [hollow(b"x", x), one], struct.pack("<II", 0, 0) + body, 6)),
-        vector("a value of more than 1 GiB", record(FLAG, [entry(reader.INSERT | HOLLOW | DIGEST, b"x", (1 << 30) + 1, bytes(32))], b"", 5)),
+        vector("a value of more than 1 GiB", record(FLAG, [entry(0x39, b"x", (1 << 30) + 1, bytes(32))], b"", 5)),
         vector("a removal", record(FLAG, [bytes([reader.REMOVE | HOLLOW | DIGEST]) + b"\1x"], b"", 0)),
         vector("a removal without the bit of a digest", record(FLAG, [bytes([reader.REMOVE | HOLLOW]) + b"\1x"], b"", 0)),
         vector("a preserve", record(FLAG, [bytes([reader.PRESERVE | HOLLOW | DIGEST]) + b"\1x\0"], b"", 0, ("other",))),
