@@ -38,7 +38,7 @@ package struct RecordHeader {
     /// ancestor, was made.
     var storedAt: Double?
     /// Whether the record may have hollow changes: values without bytes.
-    var hasHollow = false
+    package var hasHollow = false
     /// Whether the record may have values that are differences.
     package var hasDifferences = false
     /// Whether descendants of the version may have values that are differences.

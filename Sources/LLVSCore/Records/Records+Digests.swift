@@ -30,14 +30,16 @@ extension Records {
     }
 
     /// Returns the SHA-256 of the value that a record stores under an id: the recorded one, or a computed one. A hollow change has it.
-    func digest(of id: UnsafeRawBufferPointer, in place: RecordPlace, stored: VersionID) throws -> [UInt8] {
+    package func digest(of id: UnsafeRawBufferPointer, in place: RecordPlace, stored: VersionID) throws -> [UInt8] {
         if let digest = try findChange(place, id)?.body.digest { return digest }
         let unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
         return try withBody(place, unknown, id: id, stored: stored) { SHA256.digest($0) }
     }
 
     /// Returns whether a value that a version stored has these bytes. If its own are gone, digests are compared.
-    func hasBytes(_ bytes: [UInt8], _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID) throws -> Bool {
+    package func hasBytes(_ bytes: [UInt8], _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID) throws
+        -> Bool
+    {
         do {
             return try withBody(place, entry, id: id, stored: stored) { own in bytes.withUnsafeBytes { Bytes.equal(own, $0) } }
         } catch let error as StoreError where error.code == .forgotten {

@@ -22,7 +22,7 @@ package struct PackRecord {
 
     /// Checks that the record has the bytes of all values. Packs and links do not carry hollow changes.
     /// - Throws: `.forgotten` for the first value without bytes.
-    func requireBytes() throws {
+    package func requireBytes() throws {
         guard header.hasHollow else { return }
         try forEachChange { _, entry in if entry.isHollow { throw records.forgotten(entry.id, id) } }
     }
