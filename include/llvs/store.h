@@ -964,7 +964,8 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
  * @param at              the version
  * @param data            receives the bytes; its data is NULL if there is no such value. Release with llvs_buffer_dispose
  * @param stored_version  receives the version that stored them (size 0 if there is no such value); may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors;
+ * LLVS_ERROR_FORGOTTEN if the bytes of the value are gone.
  * Cost: O(log n) and the value's size.
  * Since 0.1.
  */
@@ -1006,10 +1007,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL if `capacity` is 0. Its bytes are undefined after a
  *                  failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at the end and after it
- * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written. Cost: with file storage, a value above
- * 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller one as a whole and keeps it. With other
- * storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums of its blocks; if such a value is
- * deflated, reading backwards inflates it from its beginning. Since 0.1.
+ * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written; LLVS_ERROR_FORGOTTEN.
+ * Cost: with file storage, a value above 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller
+ * one as a whole and keeps it. With other storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums
+ * of its blocks; if such a value is deflated, reading backwards inflates it from its beginning. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset,
     LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);

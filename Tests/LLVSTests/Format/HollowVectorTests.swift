@@ -1,8 +1,10 @@
 import Foundation
+import LLVS
 import LLVSTestSupport
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
 
 /// Records with hollow changes: Tests/Vectors/hollow.json.
 struct HollowVectorTests {

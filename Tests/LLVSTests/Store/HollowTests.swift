@@ -1,8 +1,12 @@
+import LLVS
 import LLVSTestSupport
 import LLVSTesting
 import Testing
 
-@testable import LLVS
+@testable import LLVSCore
+@testable import LLVSExchange
+@testable import LLVSMerge
+@testable import LLVSUpkeep
 
 /// Stores in which values have no bytes: all that reads says so, nothing takes them for damage, and the rest is as before.
 @Suite struct HollowTests {
