@@ -107,7 +107,8 @@ final class OwnedChangeList: StructHandle<llvs_change_list>, @unchecked Sendable
                 }
             return llvs_change_info(
                 struct_size: UInt32(sizeOf: llvs_change_info.self), kind: UInt32(change.kind.rawValue), id: try arena.copy(change.id.bytes),
-                data: try data.map { try arena.copy($0) } ?? noBytes, stored_version: noBytes, data_size: UInt64(data?.count ?? 0))
+                data: try data.map { try arena.copy($0) } ?? noBytes, stored_version: noBytes, data_size: UInt64(data?.count ?? 0),
+                state: LLVS_VALUE_HERE.rawValue, reserved: 0)
         }
         try super.init(
             arena,

@@ -50,7 +50,7 @@ private nonisolated(unsafe) let statusNames: [llvs_status: UnsafePointer<CChar>?
         (LLVS_ERROR_KEY_MISSING, "LLVS_ERROR_KEY_MISSING"), (LLVS_ERROR_KEYS_FORKED, "LLVS_ERROR_KEYS_FORKED"),
         (LLVS_ERROR_ROLLED_BACK, "LLVS_ERROR_ROLLED_BACK"), (LLVS_ERROR_WRITER_FORKED, "LLVS_ERROR_WRITER_FORKED"),
         (LLVS_ERROR_WITHHELD, "LLVS_ERROR_WITHHELD"), (LLVS_ERROR_PLACE_MOVED, "LLVS_ERROR_PLACE_MOVED"),
-        (LLVS_ERROR_CLOCK_AHEAD, "LLVS_ERROR_CLOCK_AHEAD"),
+        (LLVS_ERROR_CLOCK_AHEAD, "LLVS_ERROR_CLOCK_AHEAD"), (LLVS_ERROR_FORGOTTEN, "LLVS_ERROR_FORGOTTEN"),
     ]
     var table: [llvs_status: UnsafePointer<CChar>?] = [:]
     for (code, name) in names { table[code.rawValue] = forever(name) }

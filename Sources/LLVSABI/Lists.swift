@@ -54,12 +54,16 @@ final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
             if let stored = row.version, stored != version { (version, text) = (stored, llvs_bytes(versions, batch.version(stored))) }
             return llvs_value_info(
                 struct_size: UInt32(sizeOf: llvs_value_info.self), present: row.version == nil ? 0 : 1, id: llvs_bytes(ids, row.id),
-                data: batch.hasData && row.version != nil ? llvs_bytes(data, row.data) : noBytes,
-                stored_version: row.version == nil ? noBytes : text)
+                data: batch.hasData && row.version != nil && !row.isForgotten ? llvs_bytes(data, row.data) : noBytes,
+                stored_version: row.version == nil ? noBytes : text, state: row.state, reserved: 0)
         }
         try super.init(
             arena, llvs_value_list(struct_size: UInt32(sizeOf: llvs_value_list.self), reserved: 0, count: items.count, items: items.start))
     }
+}
+
+extension ValueBatch.Row {
+    var state: llvs_value_state { isForgotten ? LLVS_VALUE_FORGOTTEN.rawValue : LLVS_VALUE_HERE.rawValue }
 }
 
 extension llvs_bytes {
@@ -92,11 +96,12 @@ final class ChangeList: StructHandle<llvs_change_list>, @unchecked Sendable {
                 }
             }
             var data = noBytes
-            if let batch, batch.rows[row].version != nil { data = llvs_bytes(batch.data, batch.rows[row].data) }
+            let isForgotten = batch?.rows[row].isForgotten ?? false
+            if let batch, batch.rows[row].version != nil, !isForgotten { data = llvs_bytes(batch.data, batch.rows[row].data) }
             return llvs_change_info(
                 struct_size: UInt32(sizeOf: llvs_change_info.self), kind: UInt32(change.kind.rawValue),
                 id: try batch.map { llvs_bytes($0.ids, $0.rows[row].id) } ?? arena.copy(change.id.bytes), data: data, stored_version: text,
-                data_size: change.size)
+                data_size: change.size, state: batch?.rows[row].state ?? LLVS_VALUE_HERE.rawValue, reserved: 0)
         }
         try super.init(
             arena, llvs_change_list(struct_size: UInt32(sizeOf: llvs_change_list.self), reserved: 0, count: items.count, items: items.start)

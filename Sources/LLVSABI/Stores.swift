@@ -151,7 +151,7 @@ final class VerifyReportHandle: StructHandle<llvs_verify_report>, @unchecked Sen
                 struct_size: UInt32(sizeOf: llvs_verify_report.self), reserved: 0, versions: report.versions, values: report.values,
                 pending: report.pending,
                 damages: damages.start, damage_count: damages.count, unfinished: unfinished.start, unfinished_count: unfinished.count,
-                vouched: report.vouched, unvouched: report.unvouched))
+                vouched: report.vouched, unvouched: report.unvouched, forgotten: report.forgotten))
     }
 }
 

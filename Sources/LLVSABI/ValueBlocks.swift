@@ -16,10 +16,12 @@ final class ValueBlock: StructHandle<llvs_value_block>, @unchecked Sendable {
         let count = batch.count, none = UInt32(truncatingIfNeeded: batch.versionCount)
         let dataSizes = try arena.array(UInt64.self, count), idSizes = try arena.array(UInt64.self, count)
         let versions = try arena.array(UInt32.self, count)
+        let states = batch.hasForgotten ? try arena.array(UInt8.self, count) : nil
         batch.rows.withUnsafeBufferPointer { rows in
             for i in rows.indices {
                 dataSizes[i] = UInt64(rows[i].data.count)
                 idSizes[i] = UInt64(rows[i].id.count)
+                states?[i] = UInt8(truncatingIfNeeded: rows[i].state)
                 versions[i] = rows[i].version.map { UInt32(truncatingIfNeeded: $0) } ?? none
             }
         }
@@ -30,7 +32,8 @@ final class ValueBlock: StructHandle<llvs_value_block>, @unchecked Sendable {
                 struct_size: UInt32(sizeOf: llvs_value_block.self), version_count: none, count: count, present_count: batch.presentCount,
                 ids: withIDs ? llvs_bytes(batch.ids) : noBytes, id_sizes: withIDs ? UnsafePointer(idSizes) : nil,
                 data: llvs_bytes(batch.data), data_sizes: batch.hasData ? UnsafePointer(dataSizes) : nil,
-                versions: llvs_bytes(batch.versions), version_indexes: UnsafePointer(versions)))
+                versions: llvs_bytes(batch.versions), version_indexes: UnsafePointer(versions),
+                states: states.map { UnsafePointer($0) }))
     }
 }
 

@@ -26,6 +26,7 @@ struct VersionSource {
     /// - Throws: errors of the version, and of the store.
     mutating func payload(of id: VersionID) throws -> [UInt8] {
         var record = try PackRecord(id, of: store), size = record.fixedSize
+        try record.requireBytes()
         var blobs: Set<Int> = [], others: [(index: Int, saved: Int, size: Int)] = []
         try record.forEachChange { index, entry in
             let isValue = entry.kind == .insert || entry.kind == .update
@@ -318,7 +319,7 @@ struct VersionSink {
             .bound, "values that are differences take far more bytes than came; the next connection brings whole values", version: id)
     }
 
-    /// The base of a difference is missing, or damaged.
+    /// The base of a difference is not here, is damaged, or has no bytes any more.
     private struct UnreadableBase: Error { let error: StoreError }
 
     /// Returns the base of a difference, from the batch or the store.
@@ -329,7 +330,9 @@ struct VersionSink {
             return value
         }
         let found: [UInt8]?
-        do { found = try store.base(of: difference, id) } catch let error as StoreError where error.code.isDamage {
+        do { found = try store.base(of: difference, id) } catch let error as StoreError
+            where error.code.isDamage || error.code == .forgotten
+        {
             throw UnreadableBase(error: error)
         }
         guard let found else {

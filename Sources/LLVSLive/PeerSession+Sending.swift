@@ -186,7 +186,10 @@ extension PeerSession {
                     versionID: held.description)
             }
             return try sending.source.payload(of: id)
-        } catch let error as StoreError where [.damaged, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code) {
+        } catch let error as StoreError
+            where
+            [.damaged, .forgotten, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code)
+        {
             sending.failed.insert(id)
             problems.append(ExchangeProblem(name: id.description, error: error))
             // The announced order of arrival does not hold for it.

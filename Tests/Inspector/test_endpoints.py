@@ -11,6 +11,7 @@ import llvs
 import pytest
 import stores
 from conftest import Client
+from format_author import make_hollow
 from llvs.inspector.index import HistoryIndex
 from llvs.tools.remotes import Remotes
 
@@ -44,6 +45,23 @@ def test_the_width_counts_every_lane(inspect: Inspect) -> None:
     """A head whose predecessor follows directly in another lane needs a lane nevertheless."""
     page = inspect(stores.hostile).get("history")
     assert page["lanes"] == 1 + max(row["lane"] for row in page["rows"]) == 2
+
+
+def test_a_value_whose_bytes_are_gone(inspect: Inspect, tmp_path: Path) -> None:
+    path = tmp_path / "notes.llvs"
+    with llvs.Store(path) as store:
+        first = store.make_version(insert={"note": b"one", "secret": b"secret"})
+        last = store.make_version(first, update={"note": b"two", "secret": b"another"})
+    assert make_hollow(path, lambda version, id: version == first.id and id == b"secret") == 1
+    client = inspect()
+    assert client.get("value", at=first.id, id="secret") == {
+        "id": "secret", "at": first.id, "size": 6, "storedBy": first.id, "kind": "gone",
+    }
+    assert client.get("value", at=first.id, id="note")["text"] == "one" and client.get("value", at="@", id="secret")["text"] == "another"
+    inside = client.get("compare/value", a=first.id, b=last.id, id="secret")
+    assert inside["by"] == "bytes" and inside["a"]["kind"] == "gone" and inside["b"]["kind"] == "text"
+    assert {row["name"]: row["values"] for row in client.get("size")["kinds"]}["hollow"] == 1
+    assert [entry["size"] for entry in client.get("state", at=first.id)["entries"]] == [3, 6]
 
 
 def test_what_takes_space(inspect: Inspect) -> None:

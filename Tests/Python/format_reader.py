@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
 INSERT, UPDATE, REMOVE, PRESERVE, PRESERVE_REMOVAL = range(1, 6)
-AS_IS, DEFLATED, BLOB = range(3)
+AS_IS, DEFLATED, BLOB, HOLLOW = range(4)
 EMPTY_ROOT = "00000000-0000-8000-8000-000000000000"
 
 
@@ -63,6 +63,10 @@ class NewerFormat(Exception):
     def __init__(self, what: str, version: Optional[str] = None) -> None:
         super().__init__(what)
         self.version = version
+
+
+class Hollow(Exception):
+    """The base of a difference has no bytes, by intent."""
 
 
 class NotAStore(Exception):
@@ -172,6 +176,8 @@ class Version:
     differences: dict[bytes, bytes] = field(default_factory=dict)
     #: Value ids whose bytes are damaged.
     damaged: set[bytes] = field(default_factory=set)
+    #: Value ids whose bytes are not in the record, by intent, or stand on a value whose bytes are not.
+    hollow: set[bytes] = field(default_factory=set)
     #: Statements of the record that are wrong.
     problems: list[str] = field(default_factory=list)
 
@@ -198,7 +204,7 @@ def read_record(record: bytes) -> Version:
         raise Damage("no such format")
     cursor = Cursor(header)
     id = cursor.version_id()
-    if format > 1 or flags & 0x0D or more_flags:
+    if format > 1 or flags & 0x0C or more_flags:
         raise NewerFormat(f"a record of format {format} with the flags {flags} and {more_flags}", id)
     table = record[28 + header_size : 28 + header_size + table_size]
     bodies = record[28 + header_size + table_size :]
@@ -223,7 +229,7 @@ def read_record(record: bytes) -> Version:
     cursor.end()
     if id == EMPTY_ROOT and (predecessors or header[18:26] != bytes(8) or value_data_size or change_count or metadata):
         raise Damage("something else under the id of the empty root")
-    changes = _read_table(table, change_count, page_count, dependencies, len(bodies), bool(flags & 2))
+    changes = _read_table(table, change_count, page_count, dependencies, len(bodies), flags)
     version = Version(
         id, predecessors, timestamp, value_data_size, dependencies, blobs, metadata, changes, bodies, header_checksum, len(record),
         extensions,
@@ -264,7 +270,7 @@ def _read_extensions(cursor: Cursor, id: str) -> dict[int, bytes]:
 
 
 def _read_table(
-    table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int, has_differences: bool
+    table: bytes, change_count: int, page_count: int, dependencies: tuple[str, ...], bodies_size: int, flags: int
 ) -> dict[bytes, Change]:
     changes: dict[bytes, Change] = {}
     cursor = Cursor(table)
@@ -281,12 +287,12 @@ def _read_table(
         if page.varint() != number or page.varint() != body:
             raise Damage(f"page {number} is another, or its bodies are elsewhere")
         for _ in range(min(64, change_count - 64 * number)):
-            change = _read_entry(page, dependencies, body, has_differences)
+            change = _read_entry(page, dependencies, body, flags)
             if change.id <= last:
                 raise Damage("entries out of order")
             last = change.id
             changes[change.id] = change
-            if change.kind in (INSERT, UPDATE) and change.encoding != BLOB:
+            if change.kind in (INSERT, UPDATE) and change.encoding not in (BLOB, HOLLOW):
                 body += 8 + change.stored_size
         page.end()
     if page_count > 1:
@@ -299,12 +305,14 @@ def _read_table(
     return changes
 
 
-def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int, has_differences: bool) -> Change:
+def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int, flags: int) -> Change:
     tag = page.u8()
     kind, encoding, has_digest, is_difference = tag & 7, tag >> 3 & 3, bool(tag & 32), bool(tag & 128)
-    if is_difference and (not has_differences or kind not in (INSERT, UPDATE) or encoding != AS_IS):
+    if is_difference and (not flags & 2 or kind not in (INSERT, UPDATE) or encoding != AS_IS):
         raise Damage("a difference where there is none")
-    if not INSERT <= kind <= PRESERVE_REMOVAL or encoding > BLOB:
+    if encoding == HOLLOW and (not flags & 1 or not has_digest):
+        raise Damage("a hollow change where there is none, or without its digest")
+    if not INSERT <= kind <= PRESERVE_REMOVAL:
         raise Damage(f"no such tag: {tag}")
     size = page.varint()
     if not 1 <= size <= 4096:
@@ -315,7 +323,7 @@ def _read_entry(page: Cursor, dependencies: tuple[str, ...], offset: int, has_di
         value_size = page.varint()
         if value_size > 1 << 30:
             raise Damage("a value of more than 1 GiB")
-        stored = page.varint() if encoding == DEFLATED or is_difference else value_size
+        stored = page.varint() if encoding == DEFLATED or is_difference else 0 if encoding == HOLLOW else value_size
         if is_difference and stored > value_size + 256:
             raise Damage("a difference that is larger than its value")
         if encoding == DEFLATED and stored >= value_size:
@@ -603,7 +611,7 @@ def read_store(directory: Path) -> Store:
         store.problems += [f"{version.id}: {problem}" for problem in version.problems]
         store.problems += [f"{version.id}: the value of {id!r} is damaged" for id in version.damaged]
         other = found.get(version.id)
-        if other is None or (other.damaged and not version.damaged):
+        if other is None or (other.damaged and not version.damaged) or _lacks_less(version, other):
             found[version.id] = version
         elif not version.damaged and identity(version) != identity(other):
             store.problems.append(f"two versions {version.id}")
@@ -627,6 +635,13 @@ def read_store(directory: Path) -> Store:
                     store.problems.append(f"{version.id}: preserves {change.id!r}, which was never stored")
         store.encodings |= {change.encoding for change in version.changes.values() if change.kind in (INSERT, UPDATE)}
     return store
+
+
+def _lacks_less(one: Version, other: Version) -> bool:
+    """Whether two records are the same, and the first has fewer hollow changes."""
+    if one.damaged or other.damaged or len(one.hollow) >= len(other.hollow):
+        return False
+    return identity(one) == identity(other)
 
 
 def _read_differences(met: list[Version]) -> None:
@@ -653,6 +668,8 @@ def _read_differences(met: list[Version]) -> None:
             if not d.has_content_form(difference.base) and version.changes[id].digest is None:
                 raise Damage("a difference without its digest")
             bases = [base for base in by_id.get(difference.base, []) if id in base.values or id in base.differences]
+            if not bases and any(id in base.hollow for base in by_id.get(difference.base, [])):
+                raise Hollow()
             if not bases:
                 raise Damage("a base that is not here, or damaged")
             version = bases[0]
@@ -672,13 +689,17 @@ def _read_differences(met: list[Version]) -> None:
             except NewerFormat as newer:
                 version.problems.append(str(newer))
                 version.damaged.add(id)
+            except Hollow:
+                version.hollow.add(id)
             except Damage:
                 version.damaged.add(id)
 
 
 def _read_values(directory: Path, version: Version) -> None:
     for change in version.changes.values():
-        if change.kind in (INSERT, UPDATE):
+        if change.encoding == HOLLOW:
+            version.hollow.add(change.id)
+        elif change.kind in (INSERT, UPDATE):
             try:
                 value = _read_value(directory, version, change)
                 (version.differences if change.is_difference else version.values)[change.id] = value
@@ -729,7 +750,7 @@ def identity(version: Version) -> bytes:
     for id, change in sorted(version.changes.items()):
         hash.update(struct.pack("<BH", UPDATE if change.kind == INSERT else change.kind, len(id)) + id)
         if change.kind in (INSERT, UPDATE):
-            hash.update(struct.pack("<Q", change.size) + hashlib.sha256(version.values[id]).digest())
+            hash.update(struct.pack("<Q", change.size) + (change.digest or hashlib.sha256(version.values[id]).digest()))
         elif change.kind == PRESERVE:
             assert change.version is not None
             hash.update(text(change.version))

@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 import format_reader as reader
 import llvs
 import pytest
-from format_author import inserts
+from format_author import author, inserts
 from sampling import sample, seeds
 
 KINDS = {
@@ -153,31 +153,6 @@ def test_flipped_bytes(tmp_path: Path, made: Path) -> None:
         }
 
 
-def author(directory: Path, records: list[bytes], kind: Optional[int] = None) -> None:
-    """Adds a sealed segment of the records to a store, each in a frame of its own, with frames of one more kind around them."""
-    id = random.Random(len(records)).randbytes(16)
-    data = b"LLVSseg\n" + struct.pack("<II16sqQQI", 1, 0, id, 0, 0, 0, 0)
-    data += struct.pack("<I", reader.checksum(data))
-    frames = 0
-
-    def add(kind: int, body: bytes, covered: bytes) -> None:
-        nonlocal data, frames
-        head = b"\xa7LVF" + struct.pack("<B3x16sQQI", kind, id, len(data), len(body), reader.checksum(covered))
-        data += head + struct.pack("<I", reader.checksum(head)) + body
-        frames += 1
-
-    for record in records:
-        if kind is not None:
-            add(kind, b"what nobody knows", b"what nobody knows")
-        table = struct.pack("<IQI", 1, len(record), reader.checksum(record))
-        add(1, table + record, table)
-    if kind is not None:
-        add(kind, b"", b"")
-    seal = struct.pack("<QQ", frames, len(records))
-    add(2, seal, seal)
-    (directory / "segments" / f"{id.hex()}.seg").write_bytes(data)
-
-
 def record(
     id: str, predecessors: list[str], changes: list[tuple[bytes, bytes]], size: Optional[int] = None, metadata: bytes = b"\0"
 ) -> bytes:
@@ -208,9 +183,11 @@ IGNORED: list[Callable[[bytes], bytes]] = [
     lambda record: extended(record, 0xE0),
     lambda record: extended(record, 0x10, extensions=b"\x01\x03abc\x85\x80\x00\x00"),
     lambda record: extended(record, 0x30, extensions=b"\x83\x00\x01z"),
+    # The flag of hollow changes, in a record without any.
+    lambda record: extended(record, 0x01),
 ]
 CRITICAL: list[Callable[[bytes], bytes]] = [
-    lambda record: extended(record, 0x01),
+    lambda record: extended(record, 0x04),
     lambda record: extended(record, 0, more=0x8000),
     lambda record: extended(record, 0x10, extensions=b"\x01\x00\x02\x00"),
     lambda record: extended(record, 0, format=2),

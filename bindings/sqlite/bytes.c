@@ -106,6 +106,11 @@ void result_text(sqlite3_context *context, llvs_bytes text) {
     else sqlite3_result_text64(context, (const char *)text.data, text.size, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
+void result_state(sqlite3_context *context, llvs_value_state state) {
+    if (state == LLVS_VALUE_FORGOTTEN) sqlite3_result_text(context, "forgotten", -1, SQLITE_STATIC);
+    else sqlite3_result_null(context);
+}
+
 void result_data(sqlite3_context *context, llvs_bytes id, const uint8_t *data, size_t size) {
     int limit = sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1);
     if (size > (size_t)limit) {

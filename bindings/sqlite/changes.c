@@ -1,7 +1,7 @@
 /* llvs_changes(store, from_version, to_version): the changes that turn the state at one version into the state at another. */
 #include "extension.h"
 
-enum { ID, CHANGE, DATA, STORED_VERSION, SIZE, STORE, FROM, TO };
+enum { ID, CHANGE, DATA, STORED_VERSION, SIZE, STORE, FROM, TO, GONE };
 
 static const column columns[] = {
     { "id", PLAIN, OP_EQ | OP_GT | OP_GE | OP_LT | OP_LE | OP_LIKE | OP_GLOB },
@@ -12,6 +12,7 @@ static const column columns[] = {
     { "store", REQUIRED, OP_EQ },
     { "from_version", REQUIRED, OP_EQ },
     { "to_version", REQUIRED, OP_EQ },
+    { "gone", PLAIN, 0 },
 };
 
 static double rows(const unsigned *given) { return given[ID] & OP_EQ ? 1 : given[ID] & OP_IN ? 10 : given[ID] ? 100 : 1000; }
@@ -20,7 +21,7 @@ const table_kind changes_kind = {
     "llvs_changes",
     "llvs_changes('notes.llvs', 'from', 'to')",
     "CREATE TABLE llvs_changes(id TEXT, change TEXT, data, stored_version TEXT, size INTEGER, store HIDDEN, from_version HIDDEN, "
-    "to_version HIDDEN)",
+    "to_version HIDDEN, gone TEXT HIDDEN)",
     columns, sizeof columns / sizeof *columns, ID, 0, rows,
 };
 
@@ -61,7 +62,8 @@ static int next(sqlite3_vtab_cursor *base) {
     llvs_change_list_free(cursor->page);
     cursor->page = NULL;
     cursor->row = 0;
-    status = llvs_change_cursor_next(cursor->changes, 0, cursor->cursor.columns >> DATA & 1, &cursor->page, &error);
+    status = llvs_change_cursor_next(cursor->changes, 0,
+        (cursor->cursor.columns >> DATA | cursor->cursor.columns >> GONE) & 1, &cursor->page, &error);
     if (status != LLVS_OK) return cursor_tell(&cursor->cursor, status, error);
     if (!cursor->page || cursor->page->count == 0) cursor->cursor.is_at_end = 1;
     return SQLITE_OK;
@@ -118,10 +120,12 @@ static int column_of(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
     case ID: result_text(context, change->id); break;
     case CHANGE: result_change(context, change->kind); break;
     case DATA:
-        if (change->kind != LLVS_CHANGE_REMOVE) result_data(context, change->id, change->data.data, change->data.size);
+        if (change->kind != LLVS_CHANGE_REMOVE && change->state == LLVS_VALUE_HERE)
+            result_data(context, change->id, change->data.data, change->data.size);
         break;
     case STORED_VERSION: if (change->stored_version.size) result_text(context, change->stored_version); break;
     case SIZE: if (change->kind != LLVS_CHANGE_REMOVE) sqlite3_result_int64(context, (sqlite3_int64)change->data_size); break;
+    case GONE: result_state(context, change->state); break;
     default: cursor_argument(&cursor->cursor, context, column);
     }
     return SQLITE_OK;

@@ -203,6 +203,8 @@ int is_exact(const uint8_t *data, size_t size);
 /* Sets the result to a text if the bytes are one, otherwise to a blob. Fails if the size exceeds the limit of the connection. */
 void result_data(sqlite3_context *context, llvs_bytes id, const uint8_t *data, size_t size);
 void result_text(sqlite3_context *context, llvs_bytes text);
+/* 'forgotten' if the bytes of a value are gone, else NULL. */
+void result_state(sqlite3_context *context, llvs_value_state state);
 void result_change(sqlite3_context *context, llvs_change_kind change);
 /*
  * Hashes a part of a row's identity into a number. SQLite compares these numbers where it meets rows twice, with OR and in RIGHT JOIN. The
@@ -263,7 +265,9 @@ typedef struct search {
     bytes after;
     sqlite3 *db;
 } search;
-enum { VALUES_STORE = 3, VALUES_AT, VALUES_INDEX, VALUES_FIND, VALUES_BEGINS, VALUES_LOW, VALUES_HIGH, VALUES_KEY, VALUES_VERSION };
+enum {
+    VALUES_STORE = 3, VALUES_AT, VALUES_INDEX, VALUES_FIND, VALUES_BEGINS, VALUES_LOW, VALUES_HIGH, VALUES_KEY, VALUES_VERSION, VALUES_GONE
+};
 /* Asks what the arguments of the cursor ask; `*search` is NULL where they ask for nothing. */
 int search_begin(cursor *cursor, const llvs_version_id *at, search **search);
 /* Reads the next page; NULL at the end. */

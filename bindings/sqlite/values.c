@@ -16,6 +16,7 @@ static const column columns[] = {
     { "high", ARGUMENT, OP_EQ },
     { "key", PLAIN, 0 },
     { "version", PLAIN, 0 },
+    { "gone", PLAIN, 0 },
 };
 
 static double rows(const unsigned *given) {
@@ -32,7 +33,7 @@ const table_kind values_kind = {
     "llvs_values",
     "llvs_values('notes.llvs')",
     "CREATE TABLE llvs_values(id TEXT, data, stored_version TEXT, store HIDDEN, at HIDDEN, index_name HIDDEN, find HIDDEN, begins HIDDEN, "
-    "low HIDDEN, high HIDDEN, key TEXT HIDDEN, version TEXT HIDDEN)",
+    "low HIDDEN, high HIDDEN, key TEXT HIDDEN, version TEXT HIDDEN, gone TEXT HIDDEN)",
     columns, sizeof columns / sizeof *columns, ID, 1, rows,
 };
 
@@ -44,6 +45,8 @@ typedef struct values_cursor {
     llvs_version_id at;
     /* The current row. */
     llvs_bytes id, data, stored, key;
+    /* Whether its bytes are there: a llvs_value_state. */
+    llvs_value_state state;
     /* One value by its id. */
     bytes one;
     llvs_version_id one_stored;
@@ -100,6 +103,8 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
 }
 
 static int wants(const values_cursor *cursor, int column) { return cursor->cursor.columns >> column & 1; }
+/* Only a read shows whether the bytes are there. */
+static int wants_bytes(const values_cursor *cursor) { return wants(cursor, DATA) || wants(cursor, VALUES_GONE); }
 
 /* ---- pages ---- */
 
@@ -107,7 +112,7 @@ static int next_block(values_cursor *cursor) {
     llvs_range range = LLVS_RANGE_INIT;
     llvs_error *error;
     llvs_status status;
-    range.without_data = !wants(cursor, DATA);
+    range.without_data = !wants_bytes(cursor);
     range.from = bytes_given(&cursor->bounds.from);
     range.to = bytes_given(&cursor->bounds.to);
     range.reverse = cursor->cursor.is_descending != 0;
@@ -159,6 +164,7 @@ static void take_row(values_cursor *cursor) {
         cursor->data = llvs_bytes_make(cursor->next_data, (size_t)cursor->values->data_sizes[row]);
         if (cursor->next_data) cursor->next_data += cursor->data.size;
     }
+    cursor->state = cursor->values && cursor->values->states ? cursor->values->states[row] : LLVS_VALUE_HERE;
     if (cursor->next_key) {
         cursor->key = llvs_bytes_make(cursor->next_key, (size_t)cursor->page->key_sizes[row]);
         cursor->next_key += cursor->key.size + 1;
@@ -202,7 +208,8 @@ static int find_one(values_cursor *cursor, llvs_bytes id) {
     llvs_error *error;
     llvs_status status;
     size_t size = SIZE_MAX;
-    if (!wants(cursor, DATA)) {
+    cursor->state = LLVS_VALUE_HERE;
+    if (!wants_bytes(cursor)) {
         status = llvs_store_reference(store, id, llvs_id(&cursor->at), &cursor->one_stored, &error);
         if (status == LLVS_OK && cursor->one_stored.size) size = 0;
     } else {
@@ -218,6 +225,12 @@ static int find_one(values_cursor *cursor, llvs_bytes id) {
                 return SQLITE_NOMEM;
             }
         }
+    }
+    if (status == LLVS_ERROR_FORGOTTEN) {
+        llvs_error_free(error);
+        cursor->state = LLVS_VALUE_FORGOTTEN;
+        status = llvs_store_reference(store, id, llvs_id(&cursor->at), &cursor->one_stored, &error);
+        size = status == LLVS_OK && cursor->one_stored.size ? 0 : SIZE_MAX;
     }
     if (status == LLVS_ERROR_INVALID_UTF8 || status == LLVS_ERROR_INVALID_VALUE_ID) {
         llvs_error_free(error);
@@ -301,7 +314,10 @@ static int column_of(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
     values_cursor *cursor = (values_cursor *)base;
     switch (column) {
     case ID: result_text(context, cursor->id); break;
-    case DATA: result_data(context, cursor->id, cursor->data.data, cursor->data.size); break;
+    case DATA:
+        if (cursor->state == LLVS_VALUE_HERE) result_data(context, cursor->id, cursor->data.data, cursor->data.size);
+        break;
+    case VALUES_GONE: result_state(context, cursor->state); break;
     case STORED_VERSION: return stored_version(cursor, context);
     case VALUES_KEY: result_text(context, cursor->key); break;
     case VALUES_VERSION: result_text(context, llvs_id(&cursor->at)); break;

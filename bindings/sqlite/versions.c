@@ -17,7 +17,7 @@ static const column versions_columns[] = {
     { "hiding", ARGUMENT, OP_EQ },
 };
 static const column heads_columns[] = { VERSION_COLUMNS, { "store", REQUIRED, OP_EQ } };
-enum { HISTORY_STORE = DATA + 1, HISTORY_ID, HISTORY_ANCESTORS, HISTORY_HIDING };
+enum { HISTORY_STORE = DATA + 1, HISTORY_ID, HISTORY_ANCESTORS, HISTORY_HIDING, HISTORY_GONE };
 static const column history_columns[] = {
     VERSION_COLUMNS,
     { "change", PLAIN, 0 },
@@ -26,6 +26,7 @@ static const column history_columns[] = {
     { "id", REQUIRED, OP_EQ },
     { "ancestors_of", ARGUMENT, OP_EQ },
     { "hiding", ARGUMENT, OP_EQ },
+    { "gone", PLAIN, 0 },
 };
 
 static double versions_rows(const unsigned *given) {
@@ -49,7 +50,8 @@ const table_kind heads_kind = {
 const table_kind history_kind = {
     "llvs_history",
     "llvs_history('notes.llvs', 'note/1')",
-    "CREATE TABLE llvs_history(" VERSION_TABLE "change TEXT, data, store HIDDEN, id HIDDEN, ancestors_of HIDDEN, hiding HIDDEN)",
+    "CREATE TABLE llvs_history(" VERSION_TABLE "change TEXT, data, store HIDDEN, id HIDDEN, ancestors_of HIDDEN, hiding HIDDEN, "
+    "gone TEXT HIDDEN)",
     history_columns, sizeof history_columns / sizeof *history_columns, -1, 0, history_rows,
 };
 
@@ -252,18 +254,24 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int arg
 
 /* ---- rows ---- */
 
-static int value_at(versions_cursor *cursor, sqlite3_context *context, const llvs_version_info *version) {
+/* The value at a version, or whether its bytes are gone. */
+static int value_at(versions_cursor *cursor, sqlite3_context *context, const llvs_version_info *version, int column) {
     sqlite3_value *id = cursor->cursor.arguments[HISTORY_ID];
     llvs_bytes name = llvs_bytes_make(sqlite3_value_text(id), (size_t)sqlite3_value_bytes(id));
     llvs_buffer data;
     llvs_error *error;
     llvs_status status = llvs_store_value(cursor->cursor.store->store, name, version->id, &data, NULL, &error);
+    if (status == LLVS_ERROR_FORGOTTEN) {
+        llvs_error_free(error);
+        if (column == HISTORY_GONE) result_state(context, LLVS_VALUE_FORGOTTEN);
+        return SQLITE_OK;
+    }
     if (status != LLVS_OK) {
         char *message = NULL;
         result_failure(context, tell(status, error, &message), message);
         return SQLITE_OK;
     }
-    if (data.data) result_data(context, name, data.data, data.size);
+    if (data.data && column == DATA) result_data(context, name, data.data, data.size);
     llvs_buffer_dispose(&data);
     return SQLITE_OK;
 }
@@ -283,7 +291,7 @@ static int column_of(sqlite3_vtab_cursor *base, sqlite3_context *context, int co
     }
     if (cursor_argument(&cursor->cursor, context, column)) return SQLITE_OK;
     if (column == CHANGE) result_change(context, version->change);
-    else if (column == DATA) return value_at(cursor, context, version);
+    else if (column == DATA || column == HISTORY_GONE) return value_at(cursor, context, version, column);
     return SQLITE_OK;
 }
 

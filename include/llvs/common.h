@@ -325,7 +325,15 @@ enum llvs_status_value {
      * while a store is open. The versions were accepted nevertheless, and count as made when they arrived (`made_at`). Changes of that
      * device count as newer than those of others (docs/convergence.md).
      */
-    LLVS_ERROR_CLOCK_AHEAD = -82
+    LLVS_ERROR_CLOCK_AHEAD = -82,
+
+    /* Values whose bytes are gone by intent; this is no damage (docs/forgetting.md). */
+
+    /**
+     * The store has the size and the digest of a value, but not its bytes: they were removed from the store. A read of the value, a merge
+     * inside of it, and a call that would send it to others return this. Verification, repair and salvage leave such values as they are.
+     */
+    LLVS_ERROR_FORGOTTEN = -84
 };
 
 /** Returns the name of a code, "LLVS_ERROR_IO"; "LLVS_ERROR_UNKNOWN" for an unknown number. Static. Since 0.1. */

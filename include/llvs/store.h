@@ -118,16 +118,28 @@ typedef struct llvs_version_list {
 /** Releases the list. Since 0.1. */
 LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
 
+/** Whether the bytes of a value are in the store. Since 0.1. */
+typedef uint32_t llvs_value_state;
+enum llvs_value_state_value {
+    /** They are. Also the state of an absent value, and of one whose bytes were not requested. */
+    LLVS_VALUE_HERE = 0,
+    /** They are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still there. */
+    LLVS_VALUE_FORGOTTEN = 2
+};
+
 /** A value as it prevails at a version, or its absence. Since 0.1. */
 typedef struct llvs_value_info {
     uint32_t struct_size;
     /** 1; or 0 if there is no such value, and then only `id` is set. */
     llvs_bool present;
     llvs_bytes id;
-    /** Its data pointer is NULL if the bytes were not requested. */
+    /** Its data pointer is NULL if the bytes were not requested, or are gone. */
     llvs_bytes data;
     /** The version in which the bytes were stored. */
     llvs_bytes stored_version;
+    /** If the bytes were requested: whether they are there. */
+    llvs_value_state state;
+    uint32_t reserved;
 } llvs_value_info;
 
 /** Values: an immutable list, owned. Since 0.1. */
@@ -164,6 +176,8 @@ typedef struct llvs_value_block {
     llvs_bytes versions;
     /** For each value, the index in `versions` of the version that stored it, from 0; `version_count` for an absent one. */
     const uint32_t *version_indexes;
+    /** For each value a llvs_value_state; NULL if all are LLVS_VALUE_HERE. A value whose bytes are gone has the size 0. */
+    const uint8_t *states;
 } llvs_value_block;
 /** Releases the block. Since 0.1. */
 LLVS_API void llvs_value_block_free(LLVS_OWNED llvs_value_block *block);
@@ -173,12 +187,15 @@ typedef struct llvs_change_info {
     uint32_t struct_size;
     llvs_change_kind kind;
     llvs_bytes id;
-    /** Of insert and update, if the bytes were requested; else its data pointer is NULL. */
+    /** Of insert and update, if the bytes were requested and are there; else its data pointer is NULL. */
     llvs_bytes data;
     /** The version that stores the bytes of an insert, update or preserve; else empty. */
     llvs_bytes stored_version;
     /** The size of the value in bytes; 0 for removals. */
     uint64_t data_size;
+    /** Of insert and update, if the bytes were requested: whether they are there. */
+    llvs_value_state state;
+    uint32_t reserved;
 } llvs_change_info;
 
 /** Changes: an immutable list, owned. Since 0.1. */
@@ -451,9 +468,9 @@ typedef struct llvs_size_row {
     llvs_bytes name;
     /** For the row of the groups beyond the limit: how many these are; else 0. */
     uint64_t combined;
-    /** Values that are stored. */
+    /** Values that are stored; in the row "hollow" values whose bytes are gone. */
     uint64_t values;
-    /** Bytes that these values have. */
+    /** Bytes that these values have, or had. */
     uint64_t value_bytes;
     /** Bytes on the medium. */
     uint64_t bytes;
@@ -571,6 +588,8 @@ typedef struct llvs_verify_report {
      * damaged.
      */
     uint64_t unvouched;
+    /** Values whose bytes are gone by intent (LLVS_ERROR_FORGOTTEN). They are no damage, and not among `values`. */
+    uint64_t forgotten;
 } llvs_verify_report;
 /**
  * Reads everything again and compares it with its checksums. Changes nothing, except that it removes a cache that contradicts the records.
@@ -945,7 +964,8 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
  * @param at              the version
  * @param data            receives the bytes; its data is NULL if there is no such value. Release with llvs_buffer_dispose
  * @param stored_version  receives the version that stored them (size 0 if there is no such value); may be NULL
- * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors.
+ * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors;
+ * LLVS_ERROR_FORGOTTEN if the bytes of the value are gone.
  * Cost: O(log n) and the value's size.
  * Since 0.1.
  */
@@ -987,10 +1007,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL if `capacity` is 0. Its bytes are undefined after a
  *                  failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at the end and after it
- * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written. Cost: with file storage, a value above
- * 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller one as a whole and keeps it. With other
- * storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums of its blocks; if such a value is
- * deflated, reading backwards inflates it from its beginning. Since 0.1.
+ * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written; LLVS_ERROR_FORGOTTEN.
+ * Cost: with file storage, a value above 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller
+ * one as a whole and keeps it. With other storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums
+ * of its blocks; if such a value is deflated, reading backwards inflates it from its beginning. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset,
     LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);
@@ -1116,11 +1136,11 @@ LLVS_API void llvs_change_cursor_free(LLVS_OWNED llvs_change_cursor *cursor);
 LLVS_LAYOUT(llvs_metadata_entry, 32);
 LLVS_LAYOUT(llvs_change, 56);
 LLVS_LAYOUT(llvs_version_info, 120);
-LLVS_LAYOUT(llvs_value_info, 56);
+LLVS_LAYOUT(llvs_value_info, 64);
 LLVS_LAYOUT(llvs_version_list, 24);
 LLVS_LAYOUT(llvs_value_list, 24);
-LLVS_LAYOUT(llvs_value_block, 96);
-LLVS_LAYOUT(llvs_change_info, 64);
+LLVS_LAYOUT(llvs_value_block, 104);
+LLVS_LAYOUT(llvs_change_info, 72);
 LLVS_LAYOUT(llvs_change_list, 24);
 LLVS_LAYOUT(llvs_store_options, 96);
 LLVS_LAYOUT(llvs_statistics, 104);
@@ -1128,7 +1148,7 @@ LLVS_LAYOUT(llvs_size_options, 40);
 LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
 LLVS_LAYOUT(llvs_damage, 96);
-LLVS_LAYOUT(llvs_verify_report, 80);
+LLVS_LAYOUT(llvs_verify_report, 88);
 LLVS_LAYOUT(llvs_salvaged, 40);
 LLVS_LAYOUT(llvs_salvage_report, 56);
 LLVS_LAYOUT(llvs_compaction_report, 64);

@@ -64,8 +64,10 @@ final class ProjectionValues: @unchecked Sendable {
             let row = batch.rows[i], firstCell = cells.count, firstProblem = problems.count
             try control.step(bytes: row.data.count)
             try Memory.check()
-            if row.version != nil { try take(UnsafeRawBufferPointer(rebasing: batch.data[row.data]), at: row.dataStart, work) }
-            values.append(One(row: i, isThere: row.version != nil, firstCell: firstCell, problems: firstProblem..<problems.count))
+            // A value without bytes has no row.
+            let isThere = row.version != nil && !row.isForgotten
+            if isThere { try take(UnsafeRawBufferPointer(rebasing: batch.data[row.data]), at: row.dataStart, work) }
+            values.append(One(row: i, isThere: isThere, firstCell: firstCell, problems: firstProblem..<problems.count))
         }
     }
 

@@ -15,13 +15,15 @@ package final class RecordEncoder {
         /// Flags that are set together with `deflated`, whose sizes are below 1 GiB: the body is a difference; its entry has a digest.
         private static let difference: UInt32 = 1 << 30, digest: UInt32 = 1 << 29
         private static let none = UInt32.max
+        /// The size of a value of which the record has only the size and the digest.
+        private static let hollow = UInt32.max - 1
         private var sizeField = Body.none
         let checksum: UInt32
         /// The value in the caller's memory.
         let data: UnsafeRawPointer?
 
         /// Creates the result for a change without a body in the record.
-        init() { checksum = 0; data = nil }
+        init(isHollow: Bool = false) { checksum = 0; data = nil; sizeField = isHollow ? Body.hollow : Body.none }
         /// Creates the result for a value that is stored in `size` bytes, as it is or deflated.
         init(checksum: UInt32, size: Int, isDeflated: Bool, of data: UnsafeRawBufferPointer) {
             self.checksum = checksum
@@ -34,7 +36,8 @@ package final class RecordEncoder {
             sizeField = UInt32(truncatingIfNeeded: size) | Body.deflated | Body.difference | (hasDigest ? Body.digest : 0)
             data = nil
         }
-        var isNone: Bool { sizeField == Body.none }
+        var isNone: Bool { sizeField >= Body.hollow }
+        var isHollow: Bool { sizeField == Body.hollow }
         var isDifference: Bool { !isNone && sizeField & (Body.deflated | Body.difference) == Body.deflated | Body.difference }
         /// Whether the entry has a digest although the value is small.
         var hasDigest: Bool { isDifference && sizeField & Body.digest != 0 }
@@ -99,6 +102,8 @@ package final class RecordEncoder {
 
     /// Whether a value of the record is a difference.
     private(set) var hasDifferences = false
+    /// Whether a value of the record has no bytes.
+    private var hasHollow = false
     private(set) var isTableKept = true
     private(set) var isWhole = true
     private var tableSize = 0
@@ -186,6 +191,7 @@ package final class RecordEncoder {
         directory.removeAll(keepingCapacity: true)
         versionText.removeAll()
         hasDifferences = false
+        hasHollow = false
         isTableKept = true
         isWhole = true
         tableSize = 0
@@ -228,7 +234,7 @@ package final class RecordEncoder {
         try head.reserve(size)
         let flags =
             (storedAt == nil ? 0 : RecordHeader.hasExtensions) | (hasDifferences ? RecordHeader.hasDifferencesFlag : 0)
-            | (startsStore ? RecordHeader.mayHaveDifferencesFlag : 0)
+            | (startsStore ? RecordHeader.mayHaveDifferencesFlag : 0) | (hasHollow ? RecordHeader.hasHollowFlag : 0)
         head.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         head.integer(UInt32(0))
         head.integer(UInt64(0))
@@ -299,16 +305,17 @@ package final class RecordEncoder {
         into out: inout RecordBuffer
     ) throws {
         let hasDigest = body.isNone || size > RecordTable.digestThreshold || body.hasDigest
-        guard !body.isNone || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else {
+        guard !body.isNone || body.isHollow || cursor.blob < blobs.count, !hasDigest || cursor.digest + 32 <= digests.count else {
             throw RecordPieces.changed
         }
-        let encoding = body.isNone ? RecordTable.Encoding.blob : body.isDeflated && !body.isDifference ? .deflate : .raw
+        let encoding =
+            body.isHollow ? RecordTable.Encoding.hollow : body.isNone ? .blob : body.isDeflated && !body.isDifference ? .deflate : .raw
         out.integer(kind.rawValue | encoding.rawValue << 3 | (hasDigest ? 32 : 0) | (body.isDifference ? 128 : 0))
         out.varint(UInt64(id.count))
         out.raw(id)
         out.varint(UInt64(size))
         if body.isDeflated { out.varint(UInt64(body.size)) }
-        if body.isNone {
+        if body.isNone, !body.isHollow {
             out.blobID(blobs[cursor.blob])
             cursor.blob += 1
         }
@@ -326,8 +333,14 @@ package final class RecordEncoder {
         for offset in directory { out.integer(offset) }
     }
 
-    /// Adds a value that is already stored in a blob.
+    /// Adds a value that is already stored in a blob, or is nowhere.
     private func take(_ written: WrittenValue) throws {
+        if written.isHollow {
+            hasHollow = true
+            digests.append(contentsOf: written.digest)
+            bodies.append(Body(isHollow: true))
+            return
+        }
         blobs.append(written.blob)
         digests.append(contentsOf: written.digest)
         bodies.append(Body())

@@ -10,12 +10,14 @@ package struct RecordHeader {
     package static let format: UInt8 = 1
     /// The header has extensions behind the metadata.
     static let hasExtensions: UInt8 = 0x10
+    /// The record may have values without bytes: hollow changes.
+    static let hasHollowFlag: UInt8 = 0x01
     /// The record has values that are differences from earlier values.
     package static let hasDifferencesFlag: UInt8 = 0x02
     /// Descendants of the version may have values that are differences. Readers may ignore this flag.
     static let mayHaveDifferencesFlag: UInt8 = 0x40
     /// Critical flags that this library does not know. It ignores all other unknown flags.
-    static let criticalFlags: UInt8 = 0x0D
+    static let criticalFlags: UInt8 = 0x0C
     /// The tag of the extension with the clock time at which the device stored the record.
     static let storedAtTag: UInt64 = 1
 
@@ -35,6 +37,8 @@ package struct RecordHeader {
     /// The clock time at which the device stored the record, in seconds since 2001. It is only present if it limits when the version, or an
     /// ancestor, was made.
     var storedAt: Double?
+    /// Whether the record may have hollow changes: values without bytes.
+    package var hasHollow = false
     /// Whether the record may have values that are differences.
     package var hasDifferences = false
     /// Whether descendants of the version may have values that are differences.
@@ -124,7 +128,7 @@ package struct RecordHeader {
             RecordHeader(
                 id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
                 changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
-                storedAt: storedAt, hasDifferences: flags & hasDifferencesFlag != 0,
+                storedAt: storedAt, hasHollow: flags & hasHollowFlag != 0, hasDifferences: flags & hasDifferencesFlag != 0,
                 mayHaveDifferences: flags & mayHaveDifferencesFlag != 0,
                 tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }

@@ -8,7 +8,7 @@
 ///                          · [SHA-256 32, of a blob or over 64 KiB]
 ///         preserve         index into the header's dependencies varint
 ///         remove, preserveRemoval   nothing
-///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob) · digest (bit 5) · ignorable (bit 6)
+///     tag       = kind (bits 0-2) · encoding (bits 3-4: 0 as is, 1 deflated, 2 blob, 3 hollow) · digest (bit 5) · ignorable (bit 6)
 ///               · difference (bit 7; only in a record with the flag for differences)
 ///     body      = checksum u32 · stored size u32, bit 31 set: a difference · the stored bytes
 ///
@@ -32,7 +32,7 @@ package enum RecordTable {
 
     static func pages(forChanges count: Int) -> Int { (count + changesPerPage - 1) / changesPerPage }
 
-    package enum Encoding: UInt8 { case raw = 0, deflate, blob }
+    package enum Encoding: UInt8 { case raw = 0, deflate, blob, hollow }
 
     /// One change of the table. Its pointers are valid as long as the table's bytes are.
     package struct Entry {
@@ -48,6 +48,8 @@ package enum RecordTable {
         package var blob: BlobID?
         package var digest: UnsafeRawBufferPointer?
         package var dependency = 0
+        /// Whether the record has the size and the digest of the value, but not its bytes. Then `storedSize` is 0.
+        package var isHollow: Bool { encoding == .hollow }
     }
 
     package static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer)
@@ -189,6 +191,8 @@ package enum RecordTable {
     fileprivate static func readEntry(_ reader: inout ByteReader, _ header: RecordHeader, _ bodyOffset: inout Int) -> Entry? {
         guard let tag = reader.integer(UInt8.self), tag < 128 || header.hasDifferences, let kind = Value.Change.Kind(rawValue: tag & 7),
             let encoding = Encoding(rawValue: (tag >> 3) & 3),
+            // Hollow: only of an insert or update, with a digest, and with the flag.
+            encoding != .hollow || (header.hasHollow && tag & 32 != 0 && (kind == .insert || kind == .update)),
             let idSize = reader.count(atMost: Limits.valueIDSize), idSize > 0, let id = reader.take(idSize), Bytes.isValidUTF8(id)
         else { return nil }
         var entry = Entry(kind: kind, id: id)
@@ -211,6 +215,8 @@ package enum RecordTable {
             if encoding == .blob {
                 guard let blob = reader.blobID() else { return nil }
                 entry.blob = blob
+            } else if encoding == .hollow {
+                entry.storedSize = 0
             } else {
                 guard bodyOffset + bodyHeaderSize + entry.storedSize <= header.bodiesSize else { return nil }
                 entry.bodyOffset = header.bodiesOffset + bodyOffset

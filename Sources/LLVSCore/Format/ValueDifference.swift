@@ -8,7 +8,7 @@ package struct ValueDifference {
     /// The largest place that a reader accepts.
     static let largestPlace = 1_023
     /// The most differences on a way that a reader accepts.
-    static let mostSteps = 16
+    package static let mostSteps = 16
 
     /// The place of the value. Writers base it on a value with a smaller place. A whole value has place 0.
     package var place: Int

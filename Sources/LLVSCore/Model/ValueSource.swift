@@ -13,12 +13,19 @@ public struct ValueSource {
     }
 }
 
-/// A value whose bytes are already in a blob, before the version that names it is made.
+/// A value whose bytes are already in a blob, before the version that names it is made; or whose bytes are not stored at all.
 @usableFromInline
 package final class WrittenValue: Sendable {
     package let blob: BlobID
     package let size: Int
     /// SHA-256.
     package let digest: [UInt8]
-    package init(blob: BlobID, size: Int, digest: [UInt8]) { self.blob = blob; self.size = size; self.digest = digest }
+    /// Whether the value has no bytes: its change is to be hollow (docs/format.md). Then there is no blob.
+    package let isHollow: Bool
+    package init(blob: BlobID, size: Int, digest: [UInt8]) { self.blob = blob; self.size = size; self.digest = digest; isHollow = false }
+    /// Creates a value of which only size and digest are known.
+    package init(hollow size: Int, digest: [UInt8]) {
+        blob = BlobID(high: 0, low: 0)
+        self.size = size; self.digest = digest; isHollow = true
+    }
 }

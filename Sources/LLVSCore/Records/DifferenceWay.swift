@@ -142,10 +142,19 @@ struct DifferenceWay {
     private func base(_ wanted: Wanted, of step: Step, for version: VersionID) throws -> Base {
         var failure: StoreError?
         for place in records.findVersion(wanted.version) {
-            do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage { failure = failure ?? error }
+            do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage || error.code == .forgotten {
+                if failure?.code != .forgotten { failure = error }
+            }
         }
         guard var error = failure else {
             throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not in the store")
+        }
+        // Name the version of the base: its bytes are gone by intent, and nothing is to be repaired.
+        if error.code == .forgotten {
+            error.message =
+                "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference, and stands on that of version "
+                + "\(wanted.version). \(error.message)"
+            throw error
         }
         // Name the version of the base: it is damaged, and only it must be repaired.
         error.message =
@@ -164,6 +173,7 @@ struct DifferenceWay {
         guard let found = try records.findChange(place, id, anew: isAnew), found.kind == .insert || found.kind == .update,
             found.body.size == wanted.size
         else { throw records.damaged(place, another, version: wanted.version, value: id) }
+        if found.body.isHollow { throw records.forgotten(id, wanted.version) }
         if let blob = found.body.blob {
             try records.check(blob, found.body, place, id: id, stored: wanted.version)
             let bytes = try bytes(wanted.size) { try records.readBlob(blob, at: 0, into: $0, id: id, stored: wanted.version) }

@@ -21,6 +21,7 @@ extension Records {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
                 throw damaged(place, "lacks a value that another version names", version: stored, value: id)
             }
+            if found.body.isHollow { throw forgotten(id, stored) }
             if let blob = found.body.blob { return try withBlob(blob, found.body, place, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
             return try readBody(place, located, id: id, stored: stored, anew: anew, body)
@@ -148,10 +149,16 @@ extension Records {
     /// Completes an entry for which the map has no size or offset. Returns it with the size, and with the offset if the body is in the
     /// record.
     func located(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> MapEntry {
+        try locatedOrHollow(entry, place, id: id, stored: stored).0
+    }
+
+    /// Does the same as `located`, and returns whether the value has no bytes.
+    func locatedOrHollow(_ entry: MapEntry, _ place: RecordPlace, id: UnsafeRawBufferPointer, stored: VersionID) throws -> (MapEntry, Bool)
+    {
         guard let found = try findChange(place, id), let located = MapEntry(version: entry.version, found) else {
             throw damaged(place, "lacks a value that another version names", version: stored, value: id)
         }
-        return located
+        return (located, found.body.isHollow)
     }
 
     /// Checks that a blob has the size that the record claims, and is the one that the change names. Callers do this before they reserve

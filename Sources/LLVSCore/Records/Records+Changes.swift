@@ -51,17 +51,20 @@ extension Records {
         var bodyOffset: Int
         var blob: BlobID?
         package var digest: [UInt8]?
+        /// Whether the record has the size and the digest, and no bytes.
+        package var isHollow: Bool
         init(_ entry: RecordTable.Entry) {
             size = entry.size
             bodyOffset = entry.bodyOffset
             blob = entry.blob
+            isHollow = entry.isHollow
             digest = entry.digest.map { Array($0) }
         }
     }
 }
 
 extension MapEntry {
-    /// Where the bytes are that a version stored; nil if it stored none. Blobs are not within the record.
+    /// Where the bytes are that a version stored; nil if it stored none. Blobs and hollow changes have no bytes within the record.
     init?(version: UInt32, _ found: Records.FoundChange) {
         guard found.kind == .insert || found.kind == .update else { return nil }
         self.init(

@@ -29,6 +29,32 @@ extension Records {
         }
     }
 
+    /// Returns the SHA-256 of the value that a record stores under an id: the recorded one, or a computed one. A hollow change has it.
+    package func digest(of id: UnsafeRawBufferPointer, in place: RecordPlace, stored: VersionID) throws -> [UInt8] {
+        if let digest = try findChange(place, id)?.body.digest { return digest }
+        let unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        return try withBody(place, unknown, id: id, stored: stored) { SHA256.digest($0) }
+    }
+
+    /// Returns whether a value that a version stored has these bytes. If its own are gone, digests are compared.
+    package func hasBytes(_ bytes: [UInt8], _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID) throws
+        -> Bool
+    {
+        do {
+            return try withBody(place, entry, id: id, stored: stored) { own in bytes.withUnsafeBytes { Bytes.equal(own, $0) } }
+        } catch let error as StoreError where error.code == .forgotten {
+            return try digest(of: id, in: place, stored: stored) == bytes.withUnsafeBytes { SHA256.digest($0) }
+        }
+    }
+
+    /// Returns the number of changes of a record whose values have no bytes.
+    func hollowCount(_ place: RecordPlace) throws -> Int {
+        guard try header(place).hasHollow else { return 0 }
+        var count = 0
+        try forEachChange(place) { entry, _ in if entry.isHollow { count += 1 } }
+        return count
+    }
+
     /// Returns whether a record is what its id claims, and its version. The id of a merge in the old form does not cover the timestamp,
     /// which the caller must compare with that of its first predecessor.
     /// - Throws: the errors of reading.
@@ -46,16 +72,18 @@ extension Records {
         return (check.finish(), header.version)
     }
 
-    /// Returns whether all of a record can be read and is valid, and, on request, all blobs that it names.
+    /// Returns whether all of a record can be read and is valid, and, on request, all blobs that it names. Hollow changes are valid.
     package func isWhole(_ place: RecordPlace, withBlobs: Bool) throws -> Bool {
         do {
             try forEachChange(place) { entry, header in
-                guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil else { return }
-                try withValue(entry, in: place, of: header.id) { bytes in
-                    if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
-                        throw damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
+                guard entry.kind == .insert || entry.kind == .update, withBlobs || entry.blob == nil, !entry.isHollow else { return }
+                do {
+                    try withValue(entry, in: place, of: header.id) { bytes in
+                        if let digest = entry.digest, !digest.elementsEqual(SHA256.digest(bytes)) {
+                            throw damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
+                        }
                     }
-                }
+                } catch let error as StoreError where error.code == .forgotten {} // The base of a difference has no bytes.
             }
             return true
         } catch let error as StoreError where error.code.isDamage { return false }

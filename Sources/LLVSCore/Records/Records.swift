@@ -112,6 +112,18 @@ package final class Records: @unchecked Sendable {
             versionID: id?.description)
     }
 
+    /// Returns the error for a value whose bytes are gone by intent: its change is hollow. It is no damage.
+    package func forgotten(_ id: UnsafeRawBufferPointer, _ version: VersionID) -> StoreError {
+        Records.forgotten(ValueID(unchecked: id), version)
+    }
+    package static func forgotten(_ value: ValueID, _ version: VersionID) -> StoreError {
+        StoreError(
+            .forgotten,
+            "The bytes of the value of \"\(value)\" that version \(version) stored are not in this store any more; only their size and "
+                + "digest are. Save a new value, or read it from a store that has the bytes.",
+            valueID: value, versionID: version.description)
+    }
+
     package func damaged(_ place: RecordPlace, _ why: String, version: VersionID? = nil, value: UnsafeRawBufferPointer? = nil) -> StoreError
     {
         knownDamage.note(place)

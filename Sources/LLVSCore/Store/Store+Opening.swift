@@ -225,12 +225,15 @@ extension Store {
     }
 
     /// Returns which of two differing records of one version prevails: the whole one, or else the one with the smaller digest. Also returns
-    /// whether the first is damaged. Records with the same meaning are no conflict.
+    /// whether the first is damaged. Records with the same meaning are no conflict: the one with fewer hollow changes prevails.
     private func prevailingRecord(_ id: VersionID, _ a: RecordPlace, _ b: RecordPlace) throws -> (place: RecordPlace, isFirstDamaged: Bool)
     {
         // If a base is not present yet, the next scan decides.
         guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
-        let x = try scanned.digests.of(a, digestOfWhole), y = try scanned.digests.of(b, digestOfWhole)
+        let x: [UInt8]?, y: [UInt8]?
+        // If a value stands on one without bytes, its digest is unknown, and the other record is read.
+        do { x = try scanned.digests.of(a, digestOfWhole) } catch StoreError.forgotten { return (b, false) }
+        do { y = try scanned.digests.of(b, digestOfWhole) } catch StoreError.forgotten { return (a, false) }
         guard let x, let y else {
             // A damaged record is no loss if the other one is whole.
             if x == nil {
@@ -241,7 +244,7 @@ extension Store {
             }
             return (x == nil && y != nil ? b : a, x == nil)
         }
-        if x == y { return (a, false) }
+        if x == y { return (try records.hollowCount(b) < records.hollowCount(a) ? b : a, false) }
         let prevailing = Bytes.compare(x, y) < 0 ? a : b
         noteDamage(
             prevailing == a ? b : a,

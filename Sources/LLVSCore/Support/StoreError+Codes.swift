@@ -59,6 +59,7 @@ extension StoreError.Code: CustomStringConvertible {
         case .withheld: "withheld"
         case .placeMoved: "placeMoved"
         case .clockAhead: "clockAhead"
+        case .forgotten: "forgotten"
         default: "code \(rawValue)"
         }
     }
@@ -183,4 +184,6 @@ extension StoreError {
     public static var placeMoved: Code { .placeMoved }
     /// See ``Code/clockAhead``.
     public static var clockAhead: Code { .clockAhead }
+    /// See ``Code/forgotten``.
+    public static var forgotten: Code { .forgotten }
 }

@@ -134,6 +134,10 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         // Received versions: problems of an exchange that continues.
         /// The clock of a device is far ahead. Its versions were accepted all the same.
         public static let clockAhead = Code(rawValue: -82)
+
+        // Values whose bytes are gone by intent. This is no damage.
+        /// The store has the size and the digest of the value, and not its bytes.
+        public static let forgotten = Code(rawValue: -84)
     }
 
     /// The code, for programs.

@@ -113,7 +113,7 @@ final class PackedBlobs {
             let record = try PackRecord(holder, of: run.store)
             var found: ValueReader?
             try record.forEachChange { _, entry in
-                guard found == nil, entry.kind == .insert || entry.kind == .update, UInt64(entry.size) == blob.size,
+                guard found == nil, entry.kind == .insert || entry.kind == .update, !entry.isHollow, UInt64(entry.size) == blob.size,
                     try record.digest(entry) == blob.sha256
                 else { return }
                 found = try record.reader(entry, of: run.store)
@@ -147,7 +147,7 @@ final class PackedBlobs {
             let record = try PackRecord(id, of: store)
             try record.forEachChange { _, entry in
                 try paced.step(0)
-                guard entry.kind == .insert || entry.kind == .update, sizes.contains(UInt64(entry.size)),
+                guard entry.kind == .insert || entry.kind == .update, !entry.isHollow, sizes.contains(UInt64(entry.size)),
                     let digest = PackID(try record.digest(entry)), run.state.blobs[digest] != nil
                 else { return }
                 if holders[digest] == nil { holders[digest] = id }

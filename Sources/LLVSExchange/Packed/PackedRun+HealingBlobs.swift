@@ -151,7 +151,9 @@ extension PackedRun {
                 try paced.step(0)
                 let isValue = entry.kind == .insert || entry.kind == .update
                 size += PackRecord.size(entry, isBlob: isValue && entry.size > PackFormat.smallestBlob)
-                guard isValue, sizes.contains(UInt64(entry.size)), let digest = PackID(try record.digest(entry)) else { return }
+                guard isValue, !entry.isHollow, sizes.contains(UInt64(entry.size)), let digest = PackID(try record.digest(entry)) else {
+                    return
+                }
                 guard blobs[digest] != nil else { return }
                 values.insert(digest)
                 found.insert(id)

@@ -20,6 +20,13 @@ package struct PackRecord {
         header = try records.header(&reader, place)
     }
 
+    /// Checks that the record has the bytes of all values. Packs and links do not carry hollow changes.
+    /// - Throws: `.forgotten` for the first value without bytes.
+    package func requireBytes() throws {
+        guard header.hasHollow else { return }
+        try forEachChange { _, entry in if entry.isHollow { throw records.forgotten(entry.id, id) } }
+    }
+
     private static func reader(_ whole: [UInt8]?, _ place: RecordPlace, _ records: Records) -> RecordReader {
         whole.map { RecordReader($0, length: $0.count) } ?? records.reader(place)
     }

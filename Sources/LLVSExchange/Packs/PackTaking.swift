@@ -114,6 +114,8 @@ struct PackTaking {
                                 "a value of it is a difference from that of version \(version), which is not before it in the pack")
                         }
                         return batch.value(version, id)
+                    } packed: { version, id in
+                        try PackTaking.value(id, of: version, pack, block)
                     } unknown: { taking, predecessors, outcome in
                         guard try !taking.store.unknown(among: predecessors).isEmpty else { return [] }
                         // The predecessors may be in the batch, so add it first.
@@ -157,10 +159,12 @@ struct PackTaking {
     /// - Parameters:
     ///   - base: returns a value of a version before this one in the pack, if the batch has it in memory. Throws if the version is not
     ///     before this one.
+    ///   - packed: returns the same value, read from the pack; nil if the pack has none.
     ///   - unknown: returns the missing versions among the given versions.
     private mutating func received(
         _ entry: PackIndex.VersionEntry, _ raw: UnsafeRawBufferPointer, _ outcome: inout Outcome,
         base: (VersionID, UnsafeRawBufferPointer) throws -> [UInt8]?,
+        packed: (VersionID, UnsafeRawBufferPointer) throws -> [UInt8]?,
         unknown: (inout Self, [VersionID], inout Outcome) throws -> [VersionID]
     ) throws -> (version: Store.ReceivedVersion, size: Int)? {
         let payload = try PackFile.payload(entry.place, PackRecordType.version, in: raw)
@@ -201,7 +205,12 @@ struct PackTaking {
         do {
             received = try PackedVersion.received(contents, read) { id, difference, body in
                 if let value = try base(difference.base, id) { return try value.withUnsafeBytes(body) }
-                try withStoredBase(difference, id, for: entry.id, body)
+                do { try withStoredBase(difference, id, for: entry.id, body) } catch let error as StoreError where error.code == .forgotten
+                {
+                    // The store has the version without these bytes, and the pack has them.
+                    guard let value = try packed(difference.base, id) else { throw UnreadableBase(error: error) }
+                    try value.withUnsafeBytes(body)
+                }
             } value: { reference in
                 guard let value = try blobs.take(reference) else { throw MissingBlob(blob: reference) }
                 return value
@@ -218,6 +227,25 @@ struct PackTaking {
         guard identity == entry.identity else { throw PackFault.damaged("it is another version than the index of the pack says") }
         return (received, received.changes.reduce(contents.header.metadata.memorySize) { $0 + $1.memorySize })
     }
+    /// Returns the value of a version of a pack; nil if the pack has none, or its bases are too large. It is made of the pack alone.
+    private static func value(
+        _ id: UnsafeRawBufferPointer, of version: VersionID, _ pack: [PackIndex.VersionEntry], _ block: (Int) throws -> [UInt8],
+        room: UInt64 = PackFormat.versionDifferences, steps: Int = 0
+    ) throws -> [UInt8]? {
+        guard steps <= ValueDifference.mostSteps, let place = pack.first(where: { $0.id == version })?.place else { return nil }
+        return try block(Int(place.block)).withUnsafeBytes { raw in
+            let payload = try PackFile.payload(place, PackRecordType.version, in: raw)
+            guard case .inside = try PackedVersion.form(payload) else { return nil }
+            let bytes = Array(payload), contents = try PackedVersion.contents(version, bytes)
+            return try PackedVersion.value(id, in: contents, bytes) { id, difference, body in
+                let size = UInt64(clamping: difference.baseSize)
+                let base = size <= room ? try value(id, of: difference.base, pack, block, room: room - size, steps: steps + 1) : nil
+                guard let base else { throw PackFault.damaged("a value of it is a difference from one that is not in the pack") }
+                try base.withUnsafeBytes(body)
+            }
+        }
+    }
+
     /// Fetches a large value. If it was read from the parts in its reference, records that the reference is right: others may name
     /// missing parts.
     private func isFetched(_ blob: BlobReference, _ version: VersionID, _ outcome: inout Outcome) throws -> Bool {

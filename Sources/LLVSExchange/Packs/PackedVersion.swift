@@ -87,6 +87,8 @@ package enum PackedVersion {
         switch try record.header() {
         case .whole(let header):
             guard header.id == id else { throw PackFault.damaged("its record is that of the version \(header.id)") }
+            // Who may make others' values hollow is not decided yet.
+            guard !header.hasHollow else { throw PackFault.newer("its record has hollow changes, which are not taken from others") }
             return header
         case .newer(_, let what): throw PackFault.newer("its record has \(what), which this library does not know")
         case .damaged(let why): throw PackFault.damaged("its record \(why)")
@@ -201,6 +203,20 @@ package enum PackedVersion {
         var received = Store.ReceivedVersion(version: header.version, changes: changes)
         received.written = written
         return received
+    }
+
+    /// Returns the value that a payload stores under an id, and makes no other one; nil if it stores none within its record.
+    static func value(_ id: UnsafeRawBufferPointer, in contents: Contents, _ payload: [UInt8], withBase: WithBase) throws -> [UInt8]? {
+        var table = RecordReader(payload, from: contents.start, length: contents.length), bodies = table, found: [UInt8]?
+        _ = try table.forEachChange(contents.header) { entry in
+            guard found == nil, entry.kind == .insert || entry.kind == .update, entry.blob == nil, Bytes.equal(entry.id, id) else { return }
+            if entry.isDifference {
+                found = try made(entry, of: contents.header.id, &bodies, withBase)
+            } else if entry.storedSize == entry.size {
+                found = try value(entry, of: contents.header.id, &bodies)
+            }
+        }
+        return found
     }
 
     private static func value(_ entry: RecordTable.Entry, of version: VersionID, _ bodies: inout RecordReader) throws -> [UInt8] {

@@ -64,7 +64,10 @@ struct VersionPacker {
     /// - Throws: `Refusal` if only that version cannot be read or sent; the errors of `emit`.
     mutating func add(_ id: VersionID) throws {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
-        let plan = try VersionPacker.ofOne { try self.plan(record) }
+        let plan = try VersionPacker.ofOne {
+            try record.requireBytes()
+            return try self.plan(record)
+        }
         // Values of a version that was refused are in no pack.
         differences?.begin()
         if let pack, !pack.hasRoom(for: plan.isOutside ? 64 << 10 : plan.size) {
@@ -125,7 +128,8 @@ struct VersionPacker {
     }
 
     private static func ofOne<R>(_ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as StoreError where [.damaged, .tooLarge, .io, .notFound].contains(error.code) {
+        do { return try body() } catch let error as StoreError where [.damaged, .forgotten, .tooLarge, .io, .notFound].contains(error.code)
+        {
             throw Refusal(error: error)
         }
     }

@@ -129,11 +129,16 @@ struct IndexMaking {
     }
 
     /// Returns the changes to the tree. Values come in pairs, old and new. Returns nil if a key to remove is absent from the tree, or a key
-    /// to add is present: then the tree is wrong.
+    /// to add is present: then the tree is wrong. Also returns nil if an old value has no bytes any more.
     private static func changes(_ reading: IndexReading, _ root: MapNode?, _ control: PacedControl) throws -> KeyArena? {
         var arena = KeyArena(), was: [[UInt8]] = [], entry: [UInt8] = [], isWhole = true
         try reading.forEach(control) { i, id, keys in
-            guard i % 2 == 1 else { was = keys; return }
+            guard i % 2 == 1 else {
+                was = keys
+                // Its keys are unknown, and the tree may have them.
+                if reading.isForgotten(i) { isWhole = false }
+                return
+            }
             forEachDifference(was, keys) { key, isNew in
                 entry.removeAll(keepingCapacity: true)
                 entry.append(contentsOf: key)

@@ -85,7 +85,8 @@ final class IndexReading: @unchecked Sendable {
         return arena
     }
 
-    /// Calls `body` with the number of each value, its id and its bytes; nil instead of bytes if the value cannot be in the index.
+    /// Calls `body` with the number of each value, its id and its bytes; nil instead of bytes if the value cannot be in the index,
+    /// or has no bytes any more.
     func forEachValue(
         _ control: PacedControl, _ body: (Int, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
     ) throws {
@@ -101,10 +102,14 @@ final class IndexReading: @unchecked Sendable {
                 let row = batch.rows[i]
                 try control.step(isAgain ? 0 : 1, bytes: row.data.count)
                 try Memory.check()
-                try body(i, batch.id(i), row.version == nil ? nil : UnsafeRawBufferPointer(rebasing: batch.data[row.data]))
+                let hasBytes = row.version != nil && !row.isForgotten
+                try body(i, batch.id(i), !hasBytes ? nil : UnsafeRawBufferPointer(rebasing: batch.data[row.data]))
             }
         }
     }
+
+    /// Returns whether the value with a number has no bytes any more. Known once the values were read.
+    func isForgotten(_ number: Int) -> Bool { batch.rows[number].isForgotten }
 
     /// Returns the keys sorted, without duplicates.
     static func distinct(_ keys: [[UInt8]]) -> [[UInt8]] {

@@ -178,8 +178,13 @@ extension Store {
         {
             return d == e
         }
-        return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
-            try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
+        do {
+            return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
+                try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
+            }
+        } catch let error as StoreError where error.code == .forgotten {
+            let left = try records.digest(of: id, in: x, stored: versionID(a.version))
+            return try left == records.digest(of: id, in: y, stored: versionID(b.version))
         }
     }
 

@@ -234,10 +234,7 @@ struct MergeForks {
                     .tooLarge, "The arbiter returned \(data.count) bytes for \"\(id)\"; at most 1 GiB is allowed.", valueID: id)
             }
             if let p = first.entry, p.size == MapEntry.unknownSize || Int(p.size) == data.count {
-                let isSame = try store.records.withBody(store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { now in
-                    data.withUnsafeBytes { Bytes.equal(now, $0) }
-                }
-                if isSame { return }
+                if try store.records.hasBytes(data, store.place(of: p.version), p, id: key, stored: store.versionID(p.version)) { return }
             }
             out.keep(data)
             out.append(RecordChange(kind: first.entry == nil ? .insert : .update, id: key, data: data.withUnsafeBytes { $0 }))

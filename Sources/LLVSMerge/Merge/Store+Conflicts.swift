@@ -168,9 +168,7 @@ extension Store {
         case .absent: return there == nil
         case .computed(let data, _):
             guard let there, there.version == merge else { return false }
-            return try records.withBody(place(of: merge), there, id: difference.key, stored: versionID(merge)) { bytes in
-                data.withUnsafeBytes { Bytes.equal($0, bytes) }
-            }
+            return try records.hasBytes(data, place(of: merge), there, id: difference.key, stored: versionID(merge))
         }
     }
 

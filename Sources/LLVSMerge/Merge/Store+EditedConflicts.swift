@@ -98,7 +98,13 @@ extension Store {
                         let before = lock.withRead({ dag.predecessors(version) }).first,
                         try recordedKind(of: group.id, in: version) != nil
                     else { continue }
-                    let was = try reader.tables(at: before), now = try reader.tables(at: version)
+                    let was: DocumentTables, now: DocumentTables
+                    do { (was, now) = (try reader.tables(at: before), try reader.tables(at: version)) } catch let error as StoreError
+                        where error.code == .forgotten
+                    {
+                        // What was edited is not known.
+                        continue
+                    }
                     try asked.removeAll { one in
                         guard behind & 1 << UInt64(one.merge) != 0 else { return false }
                         try control.step()

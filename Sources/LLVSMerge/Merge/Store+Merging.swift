@@ -60,8 +60,9 @@ extension Store {
     /// merged with each other first, newest first, into a version of that state that is the same everywhere.
     ///
     /// A head that cannot be merged, since its record or one of an ancestor is damaged, stays a head, and this is logged. It is merged
-    /// once a retrieve has repaired it. If the damage is also in the history of `into`, this is an error. The same applies to a head that
-    /// holds rules of an unknown number, if the store's rules merge: it is an error if `into` holds such rules.
+    /// once a retrieve has repaired it. If the damage is also in the history of `into`, this is an error. The same applies to a head if
+    /// rules need bytes that it stored and that are gone (`.forgotten`): the error names the version that stored them. It also applies to a
+    /// head that holds rules of an unknown number, if the store's rules merge: it is an error if `into` holds such rules.
     /// - Parameters:
     ///   - into: the version that the result descends from, even if it is no longer a head.
     ///   - arbiter: decides about ids that both sides of a step changed.
@@ -97,7 +98,7 @@ extension Store {
                 // They have one state.
                 if groups.count == 1 { return newest == target ? nil : try version(newest) }
                 return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
-            } catch let error as StoreError where error.code == .damaged {
+            } catch let error as StoreError where error.code == .damaged || error.code == .forgotten {
                 failures += 1
                 candidates = try withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
             } catch let error as StoreError where error.code == .unsupported {

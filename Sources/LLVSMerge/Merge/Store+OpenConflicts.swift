@@ -20,7 +20,7 @@ extension Store {
 
     /// Returns the open conflicts at a version: those that merges by rules among its ancestors (and the version itself) decided, if the
     /// place still holds the merge's result, was not edited since, and no choice was made. Oldest merge first. A conflict that several
-    /// merges decided is listed once.
+    /// merges decided is listed once. A conflict is not listed if bytes of its value that the merge needed are gone.
     /// - Throws: `.unknownVersion`, and the errors of `explain`.
     /// - Complexity: reads the metadata of all merges among the ancestors, and repeats the merges that recorded conflicts. If results still
     ///   prevail in a value, its later versions are read once for each 64 such merges, and the remaining places are checked in each of
@@ -37,8 +37,17 @@ extension Store {
         var standing: [StandingConflict] = []
         for (merge, named) in try recordingMerges(head, paced) {
             if isByStore, let only = query.only, let named, !named.contains(only.bytes) { continue }
-            let items = try explained(merge, query, among: isByStore ? named : nil, paced).items.filter(\.isByRules)
-            standing += try stillStanding(items, merge, at: head, paced)
+            var named = isByStore ? named : nil
+            while true {
+                do {
+                    let items = try explained(merge, query, among: named, paced).items.filter(\.isByRules)
+                    standing += try stillStanding(items, merge, at: head, paced)
+                    break
+                } catch let error as StoreError where error.code == .forgotten {
+                    // Nobody can review a conflict in a value whose bytes are gone.
+                    guard let id = error.valueID?.bytes, named?.remove(id) != nil else { break }
+                }
+            }
         }
         let edited = try edited(standing, upTo: head, paced)
         var open: [Conflict] = [], known: Set<ValueID> = []

@@ -71,7 +71,10 @@ struct SalvageCopy {
                 changes.append((entry.kind, entry.kind == .preserve ? header.dependencies[entry.dependency] : nil, nil, nil))
                 return
             }
-            if entry.blob != nil, let threshold = target.storage.blobThreshold, entry.size > threshold {
+            if entry.isHollow, let digest = entry.digest {
+                written.append(WrittenValue(hollow: entry.size, digest: Array(digest)))
+                changes.append((entry.kind, nil, nil, written.count - 1))
+            } else if entry.blob != nil, let threshold = target.storage.blobThreshold, entry.size > threshold {
                 written.append(try blob(entry, record, control))
                 changes.append((entry.kind, nil, nil, written.count - 1))
             } else {

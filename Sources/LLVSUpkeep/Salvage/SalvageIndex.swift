@@ -11,6 +11,8 @@ struct SalvageIndex {
         var moreLostValues = 0
         /// The bytes of its values by where they are: in the record, in files of their own, and as differences.
         var inRecord: UInt64 = 0, inBlobs: UInt64 = 0, differences: UInt64 = 0
+        /// Values whose bytes are gone by intent. They are no loss.
+        var hollow = 0
         var isWhole: Bool { isTableWhole && lostValues.isEmpty }
     }
 
@@ -169,7 +171,11 @@ struct SalvageIndex {
             let digests = try whole.map { record in
                 (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? [])
             }
-            let sorted = digests.filter { !$0.digest.isEmpty }.sorted { Bytes.compare($0.digest, $1.digest) < 0 }
+            // Of records that are the same, the one with fewer hollow changes.
+            let sorted = digests.filter { !$0.digest.isEmpty }.sorted { a, b in
+                let order = Bytes.compare(a.digest, b.digest)
+                return order != 0 ? order < 0 : a.record.hollow < b.record.hollow
+            }
             records[id] = sorted.map(\.record) + all.filter { !$0.isWhole }
             firstWhole[id] = sorted.isEmpty ? nil : (0, nil)
         }
@@ -204,6 +210,7 @@ extension SalvageIndex.Record {
                 try store.records.forEachChange(place) { entry, header in
                     try control.step(0, bytes: entry.size)
                     guard entry.kind == .insert || entry.kind == .update else { return }
+                    if entry.isHollow { hollow += 1; return }
                     count(entry)
                     let blob = SalvageAccount.CopiedBlob(entry)
                     if let blob, readable.contains(blob) { return }

@@ -73,7 +73,7 @@ def test_verify_and_salvage(notes: Run) -> None:
     assert notes("verify").out.endswith("all is whole\n")
     damage(Path("notes.llvs"))
     found = notes("verify", "--json", code=1).json
-    assert set(found) == {"versions", "values", "pending", "vouched", "unvouched", "damages", "unfinished"}
+    assert set(found) == {"versions", "values", "forgotten", "pending", "vouched", "unvouched", "damages", "unfinished"}
     of_one = {"file", "offset", "message", "version", "lost", "value_id", "caused_by"}
     assert all(set(one) == of_one for one in found["damages"] + found["unfinished"])
     assert "damage found" in notes("verify", code=1).out

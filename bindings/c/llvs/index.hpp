@@ -52,6 +52,8 @@ struct IndexEntry {
     std::string id;
     /// Nothing if values were not requested.
     std::optional<std::string> data;
+    /// If values were requested: whether the bytes are there, as in Value.
+    llvs_value_state state = LLVS_VALUE_HERE;
 };
 
 /// One page of the entries found; see llvs_index_page.
@@ -132,6 +134,7 @@ public:
             if (found->values) {
                 entry.data = text(data, found->values->data_sizes[i]);
                 data += found->values->data_sizes[i];
+                if (found->values->states) entry.state = found->values->states[i];
             }
             page.entries.push_back(std::move(entry));
         }

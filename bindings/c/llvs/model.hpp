@@ -44,6 +44,9 @@ struct Version {
 struct Value {
     std::string id, data;
     VersionID stored_version;
+    /// Whether the bytes are there: LLVS_VALUE_HERE, or LLVS_VALUE_FORGOTTEN, and then `data` is empty. Values that are read one by one
+    /// throw instead.
+    llvs_value_state state = LLVS_VALUE_HERE;
 };
 
 /// A change to make, or one that was recorded.
@@ -51,17 +54,24 @@ struct Change {
     llvs_change_kind kind;
     std::string id, data;
     VersionID stored_version;
+    /// For changes that were read: whether the bytes are there, as in Value.
+    llvs_value_state state = LLVS_VALUE_HERE;
 
     /// Sets a new value.
-    static Change insert(std::string id, std::string data) { return {LLVS_CHANGE_INSERT, std::move(id), std::move(data), {}}; }
+    static Change insert(std::string id, std::string data) { return make(LLVS_CHANGE_INSERT, std::move(id), std::move(data)); }
     /// Sets a value, new or not.
-    static Change update(std::string id, std::string data) { return {LLVS_CHANGE_UPDATE, std::move(id), std::move(data), {}}; }
+    static Change update(std::string id, std::string data) { return make(LLVS_CHANGE_UPDATE, std::move(id), std::move(data)); }
     /// Removes a value.
-    static Change remove(std::string id) { return {LLVS_CHANGE_REMOVE, std::move(id), {}, {}}; }
+    static Change remove(std::string id) { return make(LLVS_CHANGE_REMOVE, std::move(id)); }
     /// Keeps bytes that a version stored; for merges.
-    static Change preserve(std::string id, VersionID stored) { return {LLVS_CHANGE_PRESERVE, std::move(id), {}, std::move(stored)}; }
+    static Change preserve(std::string id, VersionID stored) { return make(LLVS_CHANGE_PRESERVE, std::move(id), {}, std::move(stored)); }
     /// Keeps a removal; for merges.
-    static Change preserve_removal(std::string id) { return {LLVS_CHANGE_PRESERVE_REMOVAL, std::move(id), {}, {}}; }
+    static Change preserve_removal(std::string id) { return make(LLVS_CHANGE_PRESERVE_REMOVAL, std::move(id)); }
+
+private:
+    static Change make(llvs_change_kind kind, std::string id, std::string data = {}, VersionID stored = {}) {
+        return {kind, std::move(id), std::move(data), std::move(stored), LLVS_VALUE_HERE};
+    }
 };
 
 namespace detail {
@@ -91,7 +101,7 @@ inline std::vector<std::optional<Value>> take(llvs_value_list *raw) {
     if (!raw) return values;
     for (std::size_t i = 0; i < raw->count; i++) {
         const llvs_value_info *info = raw->items[i];
-        if (info->present) values.emplace_back(Value{string(info->id), string(info->data), string(info->stored_version)});
+        if (info->present) values.emplace_back(Value{string(info->id), string(info->data), string(info->stored_version), info->state});
         else values.emplace_back(std::nullopt);
     }
     return values;

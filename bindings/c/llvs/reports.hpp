@@ -28,6 +28,8 @@ struct VerifyReport {
     std::vector<Damage> damages, unfinished;
     /// Versions of the history that the ids of the heads vouch for, and all others.
     std::uint64_t vouched = 0, unvouched = 0;
+    /// Values whose bytes are gone by intent; not among the values read.
+    std::uint64_t forgotten = 0;
 };
 
 /// The bytes of one group of a size report; see llvs_size_row.

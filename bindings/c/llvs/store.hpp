@@ -371,7 +371,7 @@ public:
         detail::run([&](llvs_error **error) { return llvs_store_verify(raw(), control, &found, error); });
         detail::Handle<llvs_verify_report, llvs_verify_report_free> owned(found);
         return {found->versions, found->values, found->pending, detail::damages(found->damages, found->damage_count),
-                detail::damages(found->unfinished, found->unfinished_count), found->vouched, found->unvouched};
+                detail::damages(found->unfinished, found->unfinished_count), found->vouched, found->unvouched, found->forgotten};
     }
     /// Returns counts; see llvs_statistics.
     llvs_statistics statistics(const llvs_control *control = nullptr) const {
@@ -471,7 +471,8 @@ private:
         std::vector<Change> changes;
         for (std::size_t i = 0; i < list->count; i++) {
             const llvs_change_info *info = list->items[i];
-            changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version)});
+            changes.push_back({info->kind, detail::string(info->id), detail::string(info->data), detail::string(info->stored_version),
+                               info->state});
         }
         return changes;
     }

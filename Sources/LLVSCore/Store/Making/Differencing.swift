@@ -273,7 +273,9 @@ extension Store {
         while nodes.count <= Differencing.mostSteps {
             var offset = at.body
             if offset == 0 {
-                guard let found = try records.findChange(at.place, id), found.body.blob == nil, found.body.size == at.size else {
+                guard let found = try records.findChange(at.place, id), found.body.blob == nil, !found.body.isHollow,
+                    found.body.size == at.size
+                else {
                     return nil
                 }
                 offset = found.body.bodyOffset

@@ -24,6 +24,8 @@ package struct BatchFilling {
     private var entries = ContiguousArray<MapEntry?>()
     private var first = 0
     private var wanted = ContiguousArray<Wanted>()
+    /// The rows whose bytes turned out to be gone after room for them was reserved: a map was made before.
+    private var late: Set<Int> = []
 
     package init(_ store: Store, _ batch: ValueBatch, byteLimit: Int = .max) {
         self.store = store
@@ -74,15 +76,17 @@ package struct BatchFilling {
             try batch.growData(wanted.reduce(0) { $0 + Int($1.entry.size) }, rows: entries.count)
             for one in wanted { batch.reserveData(one.row, size: Int(one.entry.size)) }
             try read()
+            if !late.isEmpty { batch.setForgotten(late, from: first) }
+            late = []
         }
         return isBelowLimit
     }
 
     // MARK: Which bytes
 
-    /// Reads the sizes that the map does not have, and where those bytes are.
+    /// Reads the sizes that the map does not have, where those bytes are, and whether there are any.
     private mutating func resolve() throws {
-        guard entries.contains(where: { $0?.size == MapEntry.unknownSize }) else { return }
+        guard entries.contains(where: { $0.map { $0.bodyOffset == 0 || $0.size == MapEntry.unknownSize } ?? false }) else { return }
         bytes -= entries.reduce(0) { $0 + ($1.map { $0.size == MapEntry.unknownSize ? 0 : Int($0.size) } ?? 0) }
         for i in entries.indices {
             guard bytes < byteLimit else {
@@ -91,9 +95,11 @@ package struct BatchFilling {
                 return
             }
             guard let entry = entries[i] else { continue }
-            if entry.size == MapEntry.unknownSize {
+            if entry.bodyOffset == 0 || entry.size == MapEntry.unknownSize {
                 let (place, stored) = store.lock.withRead { (store.dag.rows[Int(entry.version)].place, store.dag.id(entry.version)) }
-                entries[i] = try store.records.located(entry, place, id: batch.id(first + i), stored: stored)
+                let (located, isHollow) = try store.records.locatedOrHollow(entry, place, id: batch.id(first + i), stored: stored)
+                entries[i] = located
+                if isHollow { batch.setForgotten(first + i); continue }
             }
             bytes += Int(entries[i]?.size ?? 0)
         }
@@ -111,7 +117,9 @@ package struct BatchFilling {
                     for j in i..<end {
                         guard let entry = entries[j] else { continue }
                         try batch.setVersion(first + j, ordinal: entry.version, id: dag.id(entry.version))
-                        if batch.hasData { wanted.append(Wanted(row: first + j, entry: entry, place: dag.rows[Int(entry.version)].place)) }
+                        if batch.hasData, !batch.rows[first + j].isForgotten {
+                            wanted.append(Wanted(row: first + j, entry: entry, place: dag.rows[Int(entry.version)].place))
+                        }
                     }
                 }
             }
@@ -196,35 +204,39 @@ package struct BatchFilling {
         return end
     }
 
-    private func readRun(_ run: ArraySlice<Int>) throws {
+    private mutating func readRun(_ run: ArraySlice<Int>) throws {
         guard let first = run.first else { return }
         let head = wanted[first]
         var isRead = false
         if store.records.blocks.readsSegments, head.entry.bodyOffset != 0, head.bodySize <= BatchFilling.runSize {
             let end = run.reduce(0 as UInt64) { max($0, wanted[$1].position &+ UInt64(wanted[$1].bodySize)) }
+            var alone: [Int] = []
             isRead = try store.records.blocks.readRun(head.place.segment, from: head.position, to: end) { bytes, position in
                 for i in run {
                     let one = wanted[i]
                     guard let start = Int(exactly: one.position &- position), start <= bytes.count,
                         accept(UnsafeRawBufferPointer(rebasing: bytes[start...]), one)
-                    else { try readAlone(one); continue }
+                    else { alone.append(i); continue }
                 }
             }
+            for i in alone { try readAlone(wanted[i]) }
             if !isRead { store.follow(head.place.segment) }
         }
         if !isRead { for i in run { try readAlone(wanted[i]) } }
     }
 
     /// Reads a value alone: from its current place. If that fails, the error says what is wrong.
-    private func readAlone(_ one: Wanted) throws {
+    private mutating func readAlone(_ one: Wanted) throws {
         let place = store.lock.withRead { store.dag.rows[Int(one.entry.version)].place }
         let id = batch.id(one.row), target = batch.target(one.row)
         let stored = try VersionID(ascii: batch.storedVersion(one.row))
-        try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
-            guard bytes.count == target.count else {
-                throw store.records.damaged(place, "has a value of another size than was recorded", version: stored, value: id)
+        do {
+            try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
+                guard bytes.count == target.count else {
+                    throw store.records.damaged(place, "has a value of another size than was recorded", version: stored, value: id)
+                }
+                target.copyMemory(from: bytes)
             }
-            target.copyMemory(from: bytes)
-        }
+        } catch let error as StoreError where error.code == .forgotten { late.insert(one.row) }
     }
 }

@@ -39,6 +39,10 @@ public struct SizeReport: Sendable {
         case value
         /// Values in files of their own.
         case blob
+        /// Values whose bytes are gone by intent: only their size and digest are stored, with `record`. This kind has their number and the
+        /// bytes that they had, and none on the medium. They count in no other row, and not in `total`. Its row is only there if there are
+        /// any.
+        case hollow
         /// Caches, which can be built again.
         case cache
         /// Everything else: frames, reserved room, records that are stored twice, pending versions, pages of a database.
@@ -49,6 +53,7 @@ public struct SizeReport: Sendable {
             case .record: "record"
             case .value: "value"
             case .blob: "blob"
+            case .hollow: "hollow"
             case .cache: "cache"
             case .other: "other"
             }

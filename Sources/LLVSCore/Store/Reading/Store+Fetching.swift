@@ -47,6 +47,7 @@ extension Store {
                 throw records.damaged(
                     located.place, "lacks a value that another version names", version: located.stored, value: id)
             }
+            if found.body.isHollow { throw records.forgotten(id, located.stored) }
             if let blob = found.body.blob {
                 try records.check(blob, found.body, located.place, id: id, stored: located.stored)
                 if let target = try reserve(found.body.size) {

@@ -83,8 +83,13 @@ private struct SizeCounting {
             try store.records.forEachChange(place) { entry, _ in
                 guard entry.kind == .insert || entry.kind == .update else { return }
                 let stored = UInt64(RecordTable.bodyHeaderSize &+ entry.storedSize)
-                if entry.blob == nil { bodies &+= stored }
+                if entry.blob == nil, !entry.isHollow { bodies &+= stored }
                 guard entry.id.starts(with: query.prefix) else { return }
+                if entry.isHollow {
+                    kinds[SizeReport.Kind.hollow.rawValue].values &+= 1
+                    kinds[SizeReport.Kind.hollow.rawValue].valueBytes &+= UInt64(entry.size)
+                    return
+                }
                 let prefix = try prefix(of: entry.id), isCurrent = heads.contains(ordinal, entry.id)
                 var counts = Counts()
                 (counts.values, counts.valueBytes) = (1, UInt64(entry.size))
@@ -166,8 +171,8 @@ private struct SizeCounting {
         kinds[SizeReport.Kind.cache.rawValue].bytes = caches
         let known = kinds.reduce(0) { $0 &+ $1.bytes }
         if bytes > known { kinds[SizeReport.Kind.other.rawValue].bytes &+= bytes &- known }
-        for (kind, counts) in zip(SizeReport.Kind.allCases, kinds) {
-            report.total += counts
+        for (kind, counts) in zip(SizeReport.Kind.allCases, kinds) where kind != .hollow || counts.values > 0 {
+            if kind != .hollow { report.total += counts }
             report.rows.append(SizeReport.Row(group: .kind, name: Array(kind.name.utf8), counts: counts))
         }
         try addLargest(.prefix, prefixes.map(\.counts), to: &report, control) { prefixes[$0].name }

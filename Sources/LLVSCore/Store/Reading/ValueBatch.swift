@@ -21,12 +21,16 @@ public final class ValueBatch: @unchecked Sendable {
         package var dataStart = 0
         var dataSize = 0
         fileprivate(set) var storing = Row.none
+        /// Whether the value has no bytes any more, though the version that stored it is known. Only set if bytes were requested.
+        public fileprivate(set) var isForgotten = false
     }
 
     /// The rows, in order of the ids, or in the requested order.
     public internal(set) var rows = ContiguousArray<Row>()
     /// The number of rows with a value.
     public private(set) var presentCount = 0
+    /// Whether a row has a value without bytes: `Row.isForgotten`.
+    public private(set) var hasForgotten = false
     /// Whether the bytes were requested.
     public let hasData: Bool
     /// The ids, each with a NUL after it.
@@ -112,6 +116,31 @@ public final class ValueBatch: @unchecked Sendable {
     func reserveData(_ row: Int, size: Int) {
         rows[row].dataStart = dataPiece.take(size, gap: gap)
         rows[row].dataSize = size
+    }
+
+    /// Notes that the value of a row has no bytes. Called before room for them is reserved.
+    func setForgotten(_ row: Int) {
+        rows[row].isForgotten = true
+        hasForgotten = true
+    }
+
+    /// Does the same for rows for whose bytes there is room already, in the same order: what follows moves there.
+    func setForgotten(_ forgotten: Set<Int>, from first: Int) {
+        var saved = 0
+        for i in first..<rows.count where rows[i].version != nil && !rows[i].isForgotten {
+            if saved > 0 {
+                let from = rows[i].data, to = from.lowerBound - saved
+                dataPiece.mutable(to..<to + from.count + gap).copyMemory(
+                    from: UnsafeRawBufferPointer(dataPiece.mutable(from.lowerBound..<from.upperBound + gap)))
+                rows[i].dataStart = to
+            }
+            guard forgotten.contains(i) else { continue }
+            setForgotten(i)
+            saved += rows[i].dataSize
+            rows[i].dataSize = 0
+            if gap > 0 { dataPiece.mutable(rows[i].dataStart..<rows[i].dataStart + gap)[0] = 0 }
+        }
+        dataPiece.cut(to: dataPiece.count - saved)
     }
 
     /// Removes rows, none of which has a version yet.

@@ -85,6 +85,7 @@ public final class ValueReader: @unchecked Sendable {
                     throw store.records.damaged(
                         place, "lacks a value that another version names", version: storedVersion, value: raw)
                 }
+                if found.body.isHollow { throw store.records.forgotten(raw, storedVersion) }
                 if let blob = found.body.blob {
                     try store.records.check(blob, found.body, place, id: raw, stored: storedVersion)
                     return .blob(blob)

@@ -76,9 +76,15 @@ extension Store {
             version.valueDataSize = row.valueDataSize
             var known = found.blobs[...], new: [BlobID] = []
             let encoder = RecordEncoder()
+            var recorded = sorted
+            for (i, value) in found.hollow {
+                recorded[i].data = UnsafeRawBufferPointer(start: nil, count: 0)
+                recorded[i].written = Unmanaged.passUnretained(value)
+            }
+            defer { withExtendedLifetime(found.hollow) {} }
             do {
                 try encoder.encode(
-                    version, RecordChanges(sorted), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold,
+                    version, RecordChanges(recorded), storedAt: storedAt(version, ordinal), blobThreshold: storage.blobThreshold,
                     startsStore: row.first == History.none && differencing.isUsed
                 ) { data, digest in
                     // Values with a file keep it. The old record may have files for values that are too small for one in this storage.
@@ -88,7 +94,7 @@ extension Store {
                 }
                 moved = try withCommitLock {
                     try checkOpen()
-                    guard let place = try storage.append([encoder.pieces(RecordChanges(sorted))]).first else {
+                    guard let place = try storage.append([encoder.pieces(RecordChanges(recorded))]).first else {
                         throw StoreError(.internal, "A storage appended a record and returned no place.")
                     }
                     return (place, encoder.checksum)
@@ -152,6 +158,8 @@ extension Store {
         var blobs: [(id: BlobID, size: Int)] = []
         /// The damaged or missing blobs, and the indexes of the changes with their bytes.
         var damagedBlobs: [(BlobID, Int)] = []
+        /// The indexes of hollow changes, with their digests. They stay hollow.
+        var hollow: [(index: Int, value: WrittenValue)] = []
         /// Whether the header, the table or a value in the record is damaged.
         var isRecordDamaged = false
     }
@@ -168,6 +176,11 @@ extension Store {
                     guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
                         entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true
                     else { throw Store.isAnother(id) }
+                    if entry.isHollow {
+                        result.hollow.append((i, WrittenValue(hollow: entry.size, digest: entry.digest.map { Array($0) } ?? [])))
+                        i += 1
+                        return
+                    }
                     if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
                         try records.withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
@@ -188,6 +201,7 @@ extension Store {
             // The table's content is unknown, so the whole record is rewritten.
             result.isRecordDamaged = true
             result.blobs = []
+            result.hollow = []
         }
         return result
     }

@@ -4,6 +4,8 @@ public struct VerifyReport: Sendable {
     public var versions: UInt64 = 0
     /// Values whose bytes were read and are valid.
     public var values: UInt64 = 0
+    /// Values whose bytes are gone by intent: their versions have only size and digest. They are no damage, and not among `values`.
+    public var forgotten: UInt64 = 0
     /// Versions whose ancestry is incomplete.
     public var pending: UInt64 = 0
     /// Versions that the id of a head vouches for: there is a path from the head to the version on which all ids are derived from the
@@ -56,9 +58,13 @@ extension Store {
             let header = try records.header(record.place, prefix: record.prefix)
             lock.withRead { verification.caches.met(header, in: dag) }
             let before = verification.report.damages.count
+            let forgotten = verification.report.forgotten
             let values = try verifyValues(record.place, &verification.report, &verification.ancestry, &verification.blobs, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
-            if verification.seen.insert(header.id).inserted {
+            // Of several records of a version, some with hollow changes, the one that is read counts.
+            let isRead = lock.withRead { dag.ordinal(of: header.id).map { dag.rows[Int($0)].place == record.place } ?? true }
+            if !isRead { verification.report.forgotten = forgotten }
+            if isRead || !header.hasHollow, verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
                 verification.report.values += values
             }
@@ -88,6 +94,11 @@ extension Store {
                 return
             }
             sum &+= UInt64(entry.size)
+            if entry.isHollow, let digest = entry.digest {
+                check?.add(setting: entry.id, size: entry.size, digest: digest)
+                report.forgotten += 1
+                return
+            }
             let checked = entry.blob.flatMap { blob in
                 entry.digest.map { CheckedBlob(blob: blob, size: entry.size, digest: Array($0)) }
             }
@@ -109,6 +120,10 @@ extension Store {
                 }
                 values += 1
                 if let checked { blobs.insert(checked) }
+            } catch let error as StoreError where error.code == .forgotten {
+                // The base of a difference has no bytes.
+                if let digest = entry.digest { check?.add(setting: entry.id, size: entry.size, digest: digest) } else { check = nil }
+                report.forgotten += 1
             } catch let error as StoreError where error.code.isOfOne {
                 report.add(
                     error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),

@@ -77,7 +77,9 @@ if TYPE_CHECKING:
         Error as Error,
         ErrorCode as ErrorCode,
         ExchangeDataError as ExchangeDataError,
+        ForgottenError as ForgottenError,
         ForkedError as ForkedError,
+        GoneError as GoneError,
         InternalError as InternalError,
         InvalidArgumentError as InvalidArgumentError,
         InvalidIDError as InvalidIDError,
@@ -223,6 +225,7 @@ if TYPE_CHECKING:
         AnyVersion as AnyVersion,
         Change as Change,
         ChangeKind as ChangeKind,
+        ForgottenValue as ForgottenValue,
         Fork as Fork,
         ForkKind as ForkKind,
         Reference as Reference,
@@ -256,8 +259,8 @@ _MODULES = {
     "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": (
         """
-        BusyError CallbackError CancelledError ClosedError DuplicateIDError EncryptionError Error ErrorCode ExchangeDataError ForkedError
-        InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
+        BusyError CallbackError CancelledError ClosedError DuplicateIDError EncryptionError Error ErrorCode ExchangeDataError ForgottenError
+        ForkedError GoneError InternalError InvalidArgumentError InvalidIDError InvalidMetadataError InvalidReferenceError MergeError
         MovedError NoCommonAncestorError NotDirectoryError NotFoundError OutOfMemoryError PermissionDeniedError SnapshotError StorageError
         TooLargeError TooManyFilesError TransportError UnknownPredecessorError UnknownVersionError UnresolvedConflictError UnsupportedError
         VersionMismatchError
@@ -301,7 +304,7 @@ _MODULES = {
     "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus Traffic",
     "transaction": "Transaction",
     "transport": "FileContent OutgoingFile Place Transport VersionFiles",
-    "versions": "AnyVersion Change ChangeKind Fork ForkKind Reference SavedVersion Side Value Version",
+    "versions": "AnyVersion Change ChangeKind ForgottenValue Fork ForkKind Reference SavedVersion Side Value Version",
     "words": "Choice Compaction Durability HeadSelection Layout LogLevelName MemberKind Relation SnapshotPolicy StorageKind "
     "ValueDifferences",
     "_change_array": "Content Entries",

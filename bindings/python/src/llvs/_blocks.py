@@ -12,10 +12,10 @@ from io import BytesIO
 from itertools import accumulate, repeat
 from typing import Any, Iterable, Sequence
 
-from . import _abi, _structs
+from . import _abi, _structs, errors
 from ._handle import Handle
 from ._memory import copy, decode, encode
-from .versions import Reference, Value
+from .versions import ForgottenValue, Reference, Value
 
 lib = _abi.lib
 
@@ -56,8 +56,23 @@ class Block:
             start += size + 1
         return found
 
+    def forgotten(self) -> list[int]:
+        """The indexes of the values whose bytes are gone."""
+        info = self._info
+        return [i for i, state in enumerate(copy(info.states, info.count)) if state] if info.states else []
+
     def data(self) -> list[bytes]:
-        """The bytes of the values; b"" if there are none."""
+        """The bytes of the values; b"" if there are none. Raises ForgottenError if those of an enumerated value are gone."""
+        gone = self.forgotten()
+        if gone:
+            texts = list(self.stored_versions())
+            raise errors.ForgottenError(
+                f"the bytes of {self.ids()[gone[0]]!r} are gone: iterate over the ids, and read the values one by one",
+                value_id=self.ids()[gone[0]], version_id=texts[gone[0]],
+            )
+        return self._data()
+
+    def _data(self) -> list[bytes]:
         info = self._info
         start, total = info.data.data, info.data.size
         sizes = self._sizes(info.data_sizes)
@@ -78,10 +93,17 @@ class Block:
 
     def values(self, ids: Sequence[str]) -> list[Value | None]:
         """The values with these ids; None for an absent value."""
-        new, columns = tuple.__new__, zip(ids, self.data(), self.stored_versions())
+        new, columns = tuple.__new__, zip(ids, self._data(), self.stored_versions())
+        found: list[Value | None]
         if self._info.present_count == self._info.count:
-            return [new(Value, column) for column in columns]
-        return [new(Value, column) if column[2] is not None else None for column in columns]
+            found = [new(Value, column) for column in columns]
+        else:
+            found = [new(Value, column) if column[2] is not None else None for column in columns]
+        for index in self.forgotten():
+            value = found[index]
+            if value is not None:
+                found[index] = ForgottenValue.make(value.id, value.stored_version)
+        return found
 
     def items(self) -> list[tuple[str, bytes]]:
         """The ids and bytes of an enumeration."""

@@ -139,6 +139,7 @@ class Maintenance(Handle):
                 _damages(report.unfinished, report.unfinished_count),
                 report.vouched,
                 report.unvouched,
+                report.forgotten,
             )
         finally:
             lib.llvs_verify_report_free(pointer.value)

@@ -12,14 +12,14 @@ from typing import Any, Iterator, Sequence
 
 from . import _abi
 from ._memory import copy, decode
-from .versions import CHANGE_KINDS, Change, Reference, Value, Version
+from .versions import CHANGE_KINDS, Change, ForgottenValue, Reference, Value, Version
 
 lib = _abi.lib
 
 # As in _structs: an llvs_bytes is QQ. A test compares the sizes.
 VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQIId")
-VALUE_INFO = struct.Struct("=IIQQQQQQ")
-CHANGE_INFO = struct.Struct("=IIQQQQQQQ")
+VALUE_INFO = struct.Struct("=IIQQQQQQII")
+CHANGE_INFO = struct.Struct("=IIQQQQQQQII")
 METADATA_ENTRY = struct.Struct("=QQQQ")
 FORK = struct.Struct("=IIIIQQQQQQQQQQ")
 CONFLICT = struct.Struct("=IIQQQQQQQQQQQQQQQQQQ")
@@ -125,9 +125,10 @@ def values(pointer: int | None) -> list[Value | None]:
         return []
     try:
         found: list[Value | None] = []
-        for _, present, id_data, id_size, data, size, version_data, version_size in listed(VALUE_INFO, pointer):
+        for _, present, id_data, id_size, data, size, version_data, version_size, state, _reserved in listed(VALUE_INFO, pointer):
             id, stored = decode(copy(id_data, id_size)), decode(copy(version_data, version_size))
-            found.append(Value(id, copy(data, size), stored) if present else None)
+            value = ForgottenValue.make(id, stored) if state else Value(id, copy(data, size), stored)
+            found.append(value if present else None)
         return found
     finally:
         lib.llvs_value_list_free(pointer)
@@ -139,7 +140,7 @@ def changes(pointer: int | None) -> list[Change]:
         return []
     try:
         found = []
-        for _, kind, id_data, id_size, data, size, version_data, version_size, _data_size in listed(CHANGE_INFO, pointer):
+        for _, kind, id_data, id_size, data, size, version_data, version_size, *_rest in listed(CHANGE_INFO, pointer):
             id = decode(copy(id_data, id_size))
             reference = Reference(id, decode(copy(version_data, version_size))) if version_size else None
             found.append(Change(CHANGE_KINDS[kind], id, copy(data, size) if data else None, reference))

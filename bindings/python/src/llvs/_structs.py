@@ -98,6 +98,8 @@ class llvs_value_info(ctypes.Structure):
         ("id", llvs_bytes),
         ("data", llvs_bytes),
         ("stored_version", llvs_bytes),
+        ("state", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -122,6 +124,7 @@ class llvs_value_block(ctypes.Structure):
         ("data_sizes", c_void_p),
         ("versions", llvs_bytes),
         ("version_indexes", c_void_p),
+        ("states", c_void_p),
     ]
 
 
@@ -133,6 +136,8 @@ class llvs_change_info(ctypes.Structure):
         ("data", llvs_bytes),
         ("stored_version", llvs_bytes),
         ("data_size", c_uint64),
+        ("state", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -251,6 +256,7 @@ class llvs_verify_report(ctypes.Structure):
         ("unfinished_count", c_size_t),
         ("vouched", c_uint64),
         ("unvouched", c_uint64),
+        ("forgotten", c_uint64),
     ]
 
 

@@ -29,7 +29,7 @@ class ValueReading(Fetching):
     def value(self, id: str, *, at: AnyVersion) -> Optional[Value]:
         """Returns the value that prevails at a version, or None. O(log n) and its size.
 
-        Raises UnknownVersionError, InvalidIDError, StorageError.
+        Raises UnknownVersionError, InvalidIDError, StorageError, ForgottenError if its bytes are gone.
         """
         found = self._fetch(encode(id), at._id_bytes if type(at) is Version else version_bytes(at))
         return None if found is None else _new(Value, (id, found[0], found[1]))
@@ -72,7 +72,8 @@ class ValueReading(Fetching):
         return reader.size_of(reader.open_value(self, id, version_bytes(at)))
 
     def values(self, ids: Iterable[str], *, at: AnyVersion) -> list[Optional[Value]]:
-        """Returns many values: one for each id, in order, None if it is absent. Errors as for `value`."""
+        """Returns many values: one for each id, in order, None if it is absent. If the bytes of one are gone, its `data` raises
+        ForgottenError, and not this call. Other errors as for `value`."""
         return _blocks.fetch(self, ids, version_bytes(at))
 
     def value_by_reference(self, reference: Reference) -> Optional[Value]:

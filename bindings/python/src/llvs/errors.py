@@ -77,6 +77,7 @@ class ErrorCode(NamedNumber):
     WITHHELD = c.ERROR_WITHHELD
     PLACE_MOVED = c.ERROR_PLACE_MOVED
     CLOCK_AHEAD = c.ERROR_CLOCK_AHEAD
+    FORGOTTEN = c.ERROR_FORGOTTEN
 
 
 #: The class for each code: the last one that names it.
@@ -252,6 +253,14 @@ class OutOfMemoryError(Error, MemoryError, codes=[c.ERROR_OUT_OF_MEMORY]):
 
 class InternalError(Error, RuntimeError, codes=[c.ERROR_INTERNAL]):
     """A mistake of the library; please report it."""
+
+
+class GoneError(Error, LookupError):
+    """The bytes of a value (`value_id`, `version_id`) are gone by intent. This is no damage."""
+
+
+class ForgottenError(GoneError, codes=[c.ERROR_FORGOTTEN]):
+    """The store has the size and the digest of a value, but not its bytes: they were removed from it."""
 
 
 class MergeError(Error, RuntimeError, codes=[c.ERROR_UNRESOLVED_CONFLICT]):

@@ -137,6 +137,8 @@ class VerifyReport(NamedTuple):
     vouched: int
     #: All other versions of the history.
     unvouched: int
+    #: Values whose bytes are gone by intent (`ForgottenError`). They are no damage, and not among `values`.
+    forgotten: int = 0
 
 
 class Salvaged(NamedTuple):

@@ -182,11 +182,11 @@ class State(Mapping[str, bytes]):
         return _Keys(self)
 
     def items(self) -> ItemsView[str, bytes]:
-        """Ids and bytes, fetched by the page."""
+        """Ids and bytes, fetched by the page. Iterating raises ForgottenError if the bytes of a value are gone."""
         return _Items(self)
 
     def values(self) -> ValuesView[bytes]:
-        """The bytes, fetched by the page."""
+        """The bytes, fetched by the page. Iterating raises ForgottenError if the bytes of a value are gone."""
         return _Values(self)
 
     def __eq__(self, other: object) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
 from . import _constants as c
-from . import _memory, _metadata
+from . import _memory, _metadata, errors
 from ._memory import BytesLike
 
 
@@ -34,6 +34,25 @@ class Value(NamedTuple):
     def reference(self) -> Reference:
         """The reference of these bytes."""
         return Reference(self.id, self.stored_version)
+
+
+class ForgottenValue(Value):
+    """A value among many that were read at once whose bytes are gone: its `data` raises ForgottenError."""
+
+    __slots__ = ()
+
+    @classmethod
+    def make(cls, id: str, stored_version: str) -> ForgottenValue:
+        """Makes one. The tuple has None in the place of the bytes."""
+        return tuple.__new__(cls, (id, None, stored_version))
+
+    @property
+    def data(self) -> bytes:
+        """Raises ForgottenError."""
+        raise errors.ForgottenError(
+            f"the bytes of {self.id!r} that version {self.stored_version} stored are gone", value_id=self.id,
+            version_id=self.stored_version,
+        )
 
 
 class ChangeKind(str, enum.Enum):
@@ -74,7 +93,7 @@ class Change(NamedTuple):
     kind: ChangeKind
     #: The value id.
     id: str
-    #: The bytes of an insert or update (None if they were not requested); else None.
+    #: The bytes of an insert or update (None if they were not requested, or are gone: `ForgottenError`); else None.
     data: Optional[bytes] = None
     #: The reference to the stored bytes: for changes that were read, and for `preserve`; else None.
     reference: Optional[Reference] = None

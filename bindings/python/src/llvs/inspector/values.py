@@ -72,8 +72,8 @@ def is_json(text: str) -> bool:
 
 
 def describe(store: llvs.Store, id: str, version: str) -> dict[str, Any]:
-    """Returns what the page first receives of a value: kind, size, the version that stored it, and the beginning of a text. Raises
-    NotFound."""
+    """Returns what the page first receives of a value: kind, size, the version that stored it, and the beginning of a text. The kind is
+    "gone" if the bytes are gone. Raises NotFound."""
     try:
         reader = store.open_value(id, at=version)
     except KeyError as problem:
@@ -82,7 +82,10 @@ def describe(store: llvs.Store, id: str, version: str) -> dict[str, Any]:
         raise NotFound(f"There is no value {shown(id)} at this version.") from None
     with reader:
         size = reader.size
-        head = reader.read_range(0, HEAD)
+        try:
+            head = reader.read_range(0, HEAD)
+        except llvs.GoneError:
+            return {"id": id, "at": version, "size": size, "storedBy": reader.stored_version, "kind": "gone"}
         kind = kind_of(head, size)
         found: dict[str, Any] = {"id": id, "at": version, "size": size, "storedBy": reader.stored_version, "kind": kind}
         if kind in ("json", "text"):

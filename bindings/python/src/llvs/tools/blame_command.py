@@ -99,7 +99,10 @@ class _Setters:
     def _parts_of(self, stored: str) -> dict[tuple[str, str], int]:
         """Returns the parts that a version stored, counted. A line is identified by its text alone, because lines move."""
         if stored not in self._lines:
-            value = self._store.value(self._id, at=stored)
+            try:
+                value = self._store.value(self._id, at=stored)
+            except llvs.GoneError:
+                value = None  # What it had is not known: the part is traced no further back.
             pieces = _pieces(value.data, self._kind) if value else []
             counts: dict[tuple[str, str], int] = {}
             for where, text in pieces:

@@ -42,19 +42,26 @@ def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: 
         output.show(rows(store, first, changes))
 
 
-def _old(store: llvs.Store, first: llvs.Version, change: llvs.Change) -> Optional[bytes]:
-    return None if change.kind == llvs.ChangeKind.INSERT else store.at(first).get(change.id)
+def _sides(store: llvs.Store, first: llvs.Version, change: llvs.Change) -> tuple[Optional[bytes], Optional[bytes], bool]:
+    """Returns the bytes before and after a change, and whether one of the two has no bytes any more."""
+    is_gone = change.kind != llvs.ChangeKind.REMOVE and change.data is None
+    old = None
+    if change.kind != llvs.ChangeKind.INSERT:
+        try:
+            old = store.at(first).get(change.id)
+        except llvs.GoneError:
+            is_gone = True
+    return old, change.data, is_gone
 
 
 def rows(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]) -> Iterator[str]:
     """Yields the changes, and the differences inside values, for people."""
     for change in changes:
         sign = SIGNS[change.kind]
-        old = _old(store, first, change)
-        new = change.data
-        kind = kind_of(new if new is not None else old or b"").words
+        old, new, is_gone = _sides(store, first, change)
+        kind = "bytes gone" if is_gone else kind_of(new if new is not None else old or b"").words
         yield output.row(f"{sign} ", output.style(change.id, STYLES[sign]), f" ({WORDS[change.kind]}, {kind})")
-        if change.kind != llvs.ChangeKind.REMOVE:
+        if change.kind != llvs.ChangeKind.REMOVE and not is_gone:
             yield from inner_differences.rows(old, new)
 
 
@@ -63,9 +70,9 @@ def _stat(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change]
     listed = []
     for change in changes:
         counts[change.kind] += 1
-        old, new = _old(store, first, change), change.data
+        old, new, is_gone = _sides(store, first, change)
         sizes = " -> ".join(output.size_text(len(data)) for data in (old, new) if data is not None)
-        listed.append([SIGNS[change.kind], change.id, sizes])
+        listed.append([SIGNS[change.kind], change.id, "bytes gone" if is_gone else sizes])
     yield from output.table(listed)
     told = ", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items() if count)
     yield told or "no differences"
@@ -78,8 +85,10 @@ def json_shapes(
     for change in changes:
         made: dict[str, Any] = {"id": change.id, "change": str(change.kind)}
         if with_data:
-            old, new = _old(store, first, change), change.data
+            old, new, is_gone = _sides(store, first, change)
+            if is_gone:
+                made["gone"] = True
             made["old_size"] = None if old is None else len(old)
             made["new_size"] = None if new is None else len(new)
-            made.update(inner_differences.shape(old, new) if change.kind == llvs.ChangeKind.UPDATE else {})
+            made.update(inner_differences.shape(old, new) if change.kind == llvs.ChangeKind.UPDATE and not is_gone else {})
         yield made

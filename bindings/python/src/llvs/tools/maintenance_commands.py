@@ -59,12 +59,14 @@ def verify_command(is_json: bool) -> int:
         report = session().reading().verify(progress=hear)
     is_bad = bool(report.damages or report.unfinished)
     if is_json:
-        shape = {name: getattr(report, name) for name in ("versions", "values", "pending", "vouched", "unvouched")}
+        shape = {name: getattr(report, name) for name in ("versions", "values", "forgotten", "pending", "vouched", "unvouched")}
         shape["damages"] = [_damage_shape(damage) for damage in report.damages]
         shape["unfinished"] = [_damage_shape(damage) for damage in report.unfinished]
         output.show_json(shape)
         return NOT_SO if is_bad else DONE
     rows = [f"{output.counted(report.versions, 'version')}, {output.counted(report.values, 'value')} read"]
+    if report.forgotten:
+        rows.append(f"{output.counted(report.forgotten, 'value')} whose bytes are gone by intent")
     rows += _damage_rows(report.damages + report.unfinished)
     if report.pending:
         rows.append(f"{output.counted(report.pending, 'version')} of which ancestors are missing: an exchange may bring them")

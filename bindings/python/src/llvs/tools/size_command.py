@@ -17,6 +17,7 @@ KINDS = {
     "value": "values",
     "blob": "values in files of their own",
     "cache": "caches, which can be built again",
+    "hollow": "values whose bytes are gone",
     "other": "all else: frames, reserved room, second copies",
 }
 
@@ -44,7 +45,7 @@ def size_command(prefix: str, depth: int, each_id: bool, limit: Optional[int], i
     now, past = size(report.current_bytes), size(report.past_bytes)
     rows: list[str] = [f"{size(report.bytes)}: {now} of values now, {past} of values only the past holds"]
     if not prefix:
-        rows += _table("kind", tuple(row._replace(name=KINDS.get(row.name, row.name)) for row in report.by_kind if row.bytes))
+        rows += _table("kind", tuple(row._replace(name=KINDS.get(row.name, row.name)) for row in report.by_kind if row.bytes or row.values))
     rows += _table("id" if each_id else "prefix", report.by_prefix)
     rows += _table("month", report.by_month[-most:])
     rows += _table("version", report.by_version)

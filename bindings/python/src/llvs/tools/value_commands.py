@@ -61,12 +61,16 @@ def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterat
     rows = []
     for reference in state.references():
         with store.open_value(reference.id, at=version) as reader:
-            head, size = reader.read(4096), store.value_size(reference.id, at=version) or 0
+            size = store.value_size(reference.id, at=version) or 0
+            try:
+                head: Optional[bytes] = reader.read(4096)
+            except llvs.GoneError:
+                head = None
         if output.width() < _NARROW:
             rows.append([output.size_text(size), reference.id])
             continue
         stored = store[reference.stored_version]
-        kind = values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
+        kind = "gone" if head is None else values.kind_of(head).words if size <= len(head) else _kind_of_head(head)
         rows.append([output.size_text(size), kind, stored.id[:SHOWN], describe.minute(stored.made_at), reference.id])
     return output.table(rows, frozenset({0}), is_cut=False)
 

@@ -7,7 +7,8 @@ import { bytes, counted, number } from "./time.js";
 
 const KINDS = {
   record: "Versions, without their values", value: "Values", blob: "Values in files of their own",
-  cache: "Caches, which can be built again", other: "All else: frames, reserved room, second copies",
+  hollow: "Values whose bytes are gone", cache: "Caches, which can be built again",
+  other: "All else: frames, reserved room, second copies",
 };
 
 export async function showSizes(view, route, app) {

@@ -8,15 +8,17 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const COLOURED = 200_000;
 const LARGEST_PICTURE = 32 * 1024 * 1024;
 const LINES = 16;
+const KINDS = { json: "JSON", text: "Text", image: "Picture", binary: "Bytes", gone: "Bytes gone" };
 
 /** Shows a value that the server described. */
 export function showValue(place, value) {
   const told = el("p", { class: "muted small" },
-    `${{ json: "JSON", text: "Text", image: "Picture", binary: "Bytes" }[value.kind]}, ${bytes(value.size)} · stored by `,
+    `${KINDS[value.kind]}, ${bytes(value.size)} · stored by `,
     el("code", {}, value.storedBy.slice(0, 8)));
   const body = el("div", {});
   fill(place, told, body);
   if (value.size === 0) fill(body, el("pre", { class: "value", tabindex: 0 }, el("span", { class: "faint" }, "(empty: 0 bytes)")));
+  else if (value.kind === "gone") fill(body, el("p", { class: "muted" }, "Its bytes are gone. Its size and digest remain."));
   else if (value.kind === "json") fill(body, json(value.text));
   else if (value.kind === "text") fill(body, text(value));
   else if (value.kind === "image") picture(body, value);
