@@ -19,17 +19,19 @@ PACKAGE = Path(__file__).resolve().parent.parent / "bindings" / "python" / "src"
 
 def imports(package: Path) -> dict[str, set[str]]:
     """Returns for each module of the package the modules that it imports."""
-    paths = {".".join(path.relative_to(package).with_suffix("").parts): path for path in package.rglob("*.py")}
+    paths = {".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__"): path for path in package.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for module, path in paths.items():
         found[module] = set()
-        folder = module.split(".")[:-1]
+        folder = list(path.relative_to(package).parts[:-1])
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.ImportFrom) or node.level == 0:
                 continue
             base = folder[: len(folder) - (node.level - 1)] + (node.module.split(".") if node.module else [])
-            for name in [".".join([*base, alias.name]) for alias in node.names] + [".".join(base)]:
-                if name in paths and name != module:
+            for alias in node.names:
+                # A module of the package `base`, or else a name that `base` has.
+                name = next((name for name in (".".join([*base, alias.name]), ".".join(base)) if name in paths), module)
+                if name != module:
                     found[module].add(name)
     return found
 
@@ -63,7 +65,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def self_test() -> int:
-    """Tests a circle of three modules, and one through a package's folder."""
+    """Tests a circle of three modules, one through a package's folder, and one through the names that a package has."""
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder)
         (package / "a.py").write_text("from .b import x\n")
@@ -72,6 +74,14 @@ def self_test() -> int:
         assert circles(imports(package)) == []
         (package / "c.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import y\n")
         assert circles(imports(package)) == [["a", "b", "c"]]
+        (package / "c.py").write_text("")
+        (package / "d").mkdir()
+        (package / "d" / "__init__.py").write_text("from .e import x as x\n")
+        (package / "d" / "e.py").write_text("from . import f\n")
+        (package / "d" / "f.py").write_text("")
+        assert circles(imports(package)) == []
+        (package / "d" / "f.py").write_text("from ..d import x\n")
+        assert circles(imports(package)) == [["d", "d.e", "d.f"]]
     print("a planted circle is found")
     return 0
 

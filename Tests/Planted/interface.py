@@ -53,13 +53,13 @@ DEFECTS = [
             "#include <stdlib.h>\n#include <string.h>\n\n/* Slicing"),)),
     defect(
         "empty-value-is-none", "wrong type", "In Python a value of no bytes is read as if there were none.",
-        f"{PACKAGE}/_fetch.py",
+        f"{PACKAGE}/store/_fetch.py",
         "            if found <= CAPACITY:\n",
         "            if found == 0:\n                return None\n            if found <= CAPACITY:\n",
         python("Tests/Python/test_reading.py::test_values_at_the_edges_of_what_comes_with_one_call")),
     defect(
         "value-is-a-bytearray", "wrong type", "In Python a large value is a bytearray, which its reader can change.",
-        f"{PACKAGE}/_fetch.py",
+        f"{PACKAGE}/store/_fetch.py",
         "            return whole, stored.text.decode()", "            return bytearray(whole), stored.text.decode()",
         python("Tests/Python/test_reading.py::test_values_at_the_edges_of_what_comes_with_one_call")),
     defect(

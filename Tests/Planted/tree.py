@@ -64,12 +64,12 @@ DEFECTS = [
         check("scripts/check_locks.py")),
     defect(
         "modules-import-in-a-circle", "broken layer", "Two modules of the Python package import each other.",
-        "bindings/python/src/llvs/_memory.py",
-        "from __future__ import annotations\n", "from __future__ import annotations\n\nfrom . import _values\n",
+        "bindings/python/src/llvs/_abi/memory.py",
+        "from __future__ import annotations\n", "from __future__ import annotations\n\nfrom ..store import _values\n",
         check("scripts/check_imports.py")),
     defect(
         "type-not-declared", "wrong type", "A method of the package does not say that it may return None.",
-        "bindings/python/src/llvs/_values.py",
+        "bindings/python/src/llvs/store/_values.py",
         "def value(self, id: str, *, at: AnyVersion) -> Optional[Value]:", "def value(self, id: str, *, at: AnyVersion) -> Value:",
         module("mypy", "--strict", "bindings/python/src/llvs")),
     defect(

@@ -12,7 +12,9 @@ from typing import Any, Callable
 import llvs
 import pytest
 from conftest import STORAGES
-from llvs import _abi, _parameters, _structs
+from llvs import _abi
+from llvs._abi import parameters as _parameters
+from llvs._generated import structs as _structs
 from sampling import sample
 
 lib = _abi.lib

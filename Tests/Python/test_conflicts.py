@@ -8,7 +8,7 @@ from typing import Any, Iterator, Optional
 
 import llvs
 import pytest
-from llvs.documents import plain_path
+from llvs.merge.documents import plain_path
 
 RULES = b"""{"merge":1,"ids":{
     "d/": {"/n": "counter", "/m": {"as": "counter", "max": 5}, "/bio": "text", "/tags": "set", "/pair": {"as": "tuple"},

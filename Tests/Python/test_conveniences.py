@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import llvs
 import pytest
-from llvs.transport import url_of
+from llvs.exchange.transport import url_of
 
 
 # Reading

@@ -153,7 +153,7 @@ def test_a_function_that_closes_the_index_or_the_store() -> None:
 
 
 def test_a_function_is_let_go_of_with_its_index(store: llvs.Store) -> None:
-    from llvs import _callbacks
+    from llvs._abi import callbacks as _callbacks
 
     def keys(id: str, data: bytes) -> list[tuple[str, int]]:
         return words(id, data)

@@ -20,7 +20,7 @@ from sampling import sample
 PRELUDE = """
 import ctypes, io, os, pathlib, signal, sys, types
 import llvs
-from llvs import _callbacks, _signals
+from llvs._abi import callbacks as _callbacks, signals as _signals
 
 Interrupted = KeyboardInterrupt
 raised = 0
@@ -251,7 +251,8 @@ def test_observers_and_log(tmp_path: Path) -> None:
 def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
     """If a callback ends before it can answer (by an asynchronous exception, for instance), a 0 is neither the end of a value nor a
     location."""
-    from llvs import _abi, _structs
+    from llvs import _abi
+    from llvs._generated import structs as _structs
 
     read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)(
         lambda *_: 0
@@ -313,7 +314,8 @@ def test_mergers_of_values_and_decoders(tmp_path: Path) -> None:
 
 def test_a_decoder_that_ctypes_ends_decodes_nothing(tmp_path: Path) -> None:
     """A 0 without bytes does not say that what is compressed is a value as it is."""
-    from llvs import _abi, _structs
+    from llvs import _abi
+    from llvs._generated import structs as _structs
 
     shutil.copytree(Path(__file__).resolve().parents[1] / "Vectors" / "interchange" / "store", tmp_path / "theirs")
     for file in (tmp_path / "theirs" / "values" / "k1").rglob("*.json"):

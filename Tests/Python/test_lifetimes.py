@@ -18,7 +18,8 @@ from typing import Any, Callable
 import llvs
 import pytest
 from interchange import DictTransport
-from llvs import _abi, _callback_errors, _callbacks
+from llvs import _abi
+from llvs._abi import callback_errors as _callback_errors, callbacks as _callbacks
 from sampling import drawn, sample
 from waiting import eventually
 

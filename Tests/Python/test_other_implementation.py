@@ -24,7 +24,7 @@ from conftest import ROOT
 from test_remote_files import Shelf
 
 import llvs
-from llvs import _lzfse
+from llvs.store import _lzfse
 
 VECTORS = ROOT / "Tests" / "Vectors" / "interchange"
 EXPECTED: dict[str, Any] = json.loads((VECTORS / "expected.json").read_text())

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import llvs
-from llvs import _structs, live
+from llvs._generated import structs as _structs
+from llvs.live import peer
 
 
 class Earlier:
@@ -32,6 +33,6 @@ class Earlier:
 def test_a_library_with_a_smaller_struct(monkeypatch: pytest.MonkeyPatch) -> None:
     with llvs.Store(storage="memory") as store, llvs.Peer(store, bytes(48), initiator=True) as peer:
         assert peer.state.digits == "" and peer.state.phase == llvs.PeerPhase.CONNECTING
-        monkeypatch.setattr(live, "lib", Earlier(_structs.llvs_peer_state.digits.offset))
+        monkeypatch.setattr(peer, "lib", Earlier(_structs.llvs_peer_state.digits.offset))
         assert peer.state.digits == "" and peer.state.pairing == b""
         monkeypatch.undo()

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 from header import Function, read_header
-from llvs import _abi, _change_array, _constants, _pages, _parameters, _structs
+from llvs import _abi
+from llvs._abi import parameters as _parameters
+from llvs._generated import constants as _constants, structs as _structs
+from llvs.store import _change_array, _pages
 
 HEADER = read_header()
 

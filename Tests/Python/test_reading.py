@@ -11,7 +11,7 @@ import llvs
 import pytest
 from conftest import Places
 from hypothesis import given, strategies as st
-from llvs import _blocks, _fetch
+from llvs.store import _blocks, _fetch
 
 #: Ids that are awkward one way or another: NUL at each end, none but NUL, characters of each length, the longest.
 IDS = ["a", "a/1", "\0", "\0\0", "a\0", "\0a", "a\0b", "é", "日本", "\U0001f600", "x" * 511, "x" * 512, "x" * 4096, "\x7f"]

@@ -24,7 +24,7 @@ with llvs.Store("notes.llvs") as notes, llvs.Store("other.llvs", storage="sqlite
     other.unpack(notes.pack())
     assert other.at(made)["a"] == b"1"
 # The package imports each module when a name of it is first asked for.
-for name in [*llvs.__all__, *llvs._MODULES]:
+for name in [*llvs.__all__, *llvs._SUBMODULES]:
     getattr(llvs, name)
 assert os.path.isfile(llvs.sqlite_extension_path())
 

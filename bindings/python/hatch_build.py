@@ -20,12 +20,12 @@ from typing import Any, Iterator
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: The name in _lib.py of the package: libllvs.so.<major>.<minor>.
-PACKAGED_NAME = "libllvs.so." + ".".join(
-    re.findall(r"^VERSION_(?:MAJOR|MINOR): Final = (\d+)", (Path(__file__).parent / "src" / "llvs" / "_constants.py").read_text(), re.M)
-)
+_CONSTANTS = Path(__file__).parent / "src" / "llvs" / "_generated" / "constants.py"
 
-#: The name in _lib.py of the package.
+#: As _abi/library.py of the package names it: libllvs.so.<major>.<minor>.
+PACKAGED_NAME = "libllvs.so." + ".".join(re.findall(r"^VERSION_(?:MAJOR|MINOR): Final = (\d+)", _CONSTANTS.read_text(), re.M))
+
+#: As _abi/library.py of the package names it.
 EXTENSION_NAME = "libllvs_sqlite.so"
 
 

@@ -1,5 +1,5 @@
 # The Python package in the tree, for suites that use it without installing it.
-package_parent="$(dirname "$(dirname "$(find bindings/python -name _lib.py -path '*/llvs/*' -not -path '*/build/*' | head -n 1)")")"
+package_parent=bindings/python/src
 
 # with_package <command>...: runs a command with the package of the tree and the library of the build.
 with_package() { PYTHONPATH="$root/$package_parent" LLVS_LIBRARY="$library" "$@"; }

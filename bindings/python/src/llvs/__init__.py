@@ -55,18 +55,8 @@ from ._abi import lib as _lib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .control import CancelToken as CancelToken, Progress as Progress, ProgressCallback as ProgressCallback, Stage as Stage
-    from .coordinator import Coordinator as Coordinator, make_branch_name as make_branch_name
-    from .default_location import default_path as default_path
-    from .documents import (
-        Conflict as Conflict,
-        ConflictKind as ConflictKind,
-        Conflicts as Conflicts,
-        MergedValue as MergedValue,
-        MergeRules as MergeRules,
-        Schema as Schema,
-        check_schema as check_schema,
-        merge_values as merge_values,
-    )
+    from .coordinator.coordinator import Coordinator as Coordinator, make_branch_name as make_branch_name
+    from .coordinator.transaction import Transaction as Transaction
     from .errors import (
         BusyError as BusyError,
         CallbackError as CallbackError,
@@ -103,17 +93,37 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
         VersionMismatchError as VersionMismatchError,
     )
-    from .exchange import Exchange as Exchange
-    from .index_keys import GivenPart as GivenPart, KeyFunction as KeyFunction, KeyPart as KeyPart, MISSING as MISSING, Missing as Missing
-    from .indexes import (
-        Explanation as Explanation,
-        Found as Found,
-        Index as Index,
-        IndexEntry as IndexEntry,
-        IndexPage as IndexPage,
+    from .exchange.exchange import Exchange as Exchange
+    from .exchange.members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
+    from .exchange.remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
+    from .exchange.remote_files import RemoteFile as RemoteFile, RemoteFiles as RemoteFiles
+    from .exchange.remote_status import RemoteStatus as RemoteStatus, RemoteWriter as RemoteWriter
+    from .exchange.results import (
+        BootstrapResult as BootstrapResult,
+        Exchanged as Exchanged,
+        ExchangeResult as ExchangeResult,
+        MergeResult as MergeResult,
+        SyncResult as SyncResult,
+    )
+    from .exchange.transport import (
+        FileContent as FileContent, OutgoingFile as OutgoingFile, Place as Place, Transport as Transport, VersionFiles as VersionFiles,
+    )
+    from .indexes.indexes import (
+        Explanation as Explanation, Found as Found, Index as Index, IndexEntry as IndexEntry, IndexPage as IndexPage,
+    )
+    from .indexes.keys import GivenPart as GivenPart, KeyFunction as KeyFunction, KeyPart as KeyPart, MISSING as MISSING, Missing as Missing
+    from .live.links import Link as Link, Listener as Listener, connect as connect, listen as listen
+    from .live.nearby import Device as Device, Nearby as Nearby
+    from .live.peer import (
+        Peer as Peer,
+        PeerPhase as PeerPhase,
+        PeerState as PeerState,
+        device_key as device_key,
+        make_invitation as make_invitation,
+        make_pairing as make_pairing,
     )
     from .log import LogLevel as LogLevel, log_to as log_to, observe_log as observe_log
-    from .merge import (
+    from .merge.arbiters import (
         AnyArbiter as AnyArbiter,
         Arbiter as Arbiter,
         ArbiterFunction as ArbiterFunction,
@@ -131,7 +141,19 @@ if TYPE_CHECKING:
         ValueFunction as ValueFunction,
         ValueMerger as ValueMerger,
     )
-    from ._merge_options import Heads as Heads, Reverted as Reverted
+    from .merge.documents import (
+        Conflict as Conflict,
+        ConflictKind as ConflictKind,
+        Conflicts as Conflicts,
+        MergedValue as MergedValue,
+        MergeRules as MergeRules,
+        Schema as Schema,
+        check_schema as check_schema,
+        merge_values as merge_values,
+    )
+    from .merge.options import Heads as Heads, Reverted as Reverted
+    from .merge.replay import Step as Step
+    from .merge.sides import MergeSide as MergeSide, MergeSides as MergeSides
     from .models import (
         Absent as Absent,
         AnyRule as AnyRule,
@@ -161,24 +183,15 @@ if TYPE_CHECKING:
         model as model,
         schema_of as schema_of,
     )
-    from .links import Link as Link, Listener as Listener, connect as connect, listen as listen
-    from .live import (
-        Peer as Peer,
-        PeerPhase as PeerPhase,
-        PeerState as PeerState,
-        device_key as device_key,
-        make_invitation as make_invitation,
-        make_pairing as make_pairing,
-    )
-    from .nearby import Device as Device, Nearby as Nearby
     from .observer import Observer as Observer
     from .projection import Projection as Projection, ProjectionProblem as ProjectionProblem
-    from .reader import ValueReader as ValueReader
-    from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
-    from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
-    from .remote_files import RemoteFile as RemoteFile, RemoteFiles as RemoteFiles
-    from .remote_status import RemoteStatus as RemoteStatus, RemoteWriter as RemoteWriter
-    from .reports import (
+    from .sqlite_extension import sqlite_extension_path as sqlite_extension_path
+    from .storage import DictStorage as DictStorage, Storage as Storage
+    from .store._change_array import Content as Content, Entries as Entries
+    from .store._packing import Pack as Pack
+    from .store.default_location import default_path as default_path
+    from .store.reader import ValueReader as ValueReader
+    from .store.reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
         Loss as Loss,
@@ -189,39 +202,10 @@ if TYPE_CHECKING:
         Statistics as Statistics,
         VerifyReport as VerifyReport,
     )
-    from .results import (
-        BootstrapResult as BootstrapResult,
-        Exchanged as Exchanged,
-        ExchangeResult as ExchangeResult,
-        MergeResult as MergeResult,
-        SyncResult as SyncResult,
-    )
-    from .replay import Step as Step
-    from .sides import MergeSide as MergeSide, MergeSides as MergeSides
-    from .snapshot import Problem as Problem, Snapshot as Snapshot
-    from .sqlite_extension import sqlite_extension_path as sqlite_extension_path
-    from .state import State as State
-    from .storage import DictStorage as DictStorage, Storage as Storage
-    from .store import Store as Store
-    from .syncer import (
-        SyncConditions as SyncConditions,
-        SyncEvent as SyncEvent,
-        Syncer as Syncer,
-        SyncPlace as SyncPlace,
-        SyncReason as SyncReason,
-        SyncState as SyncState,
-        SyncStatus as SyncStatus,
-        Traffic as Traffic,
-    )
-    from .transaction import Transaction as Transaction
-    from .transport import (
-        FileContent as FileContent,
-        OutgoingFile as OutgoingFile,
-        Place as Place,
-        Transport as Transport,
-        VersionFiles as VersionFiles,
-    )
-    from .versions import (
+    from .store.snapshot import Problem as Problem, Snapshot as Snapshot
+    from .store.state import State as State
+    from .store.store import Store as Store
+    from .store.versions import (
         AnyVersion as AnyVersion,
         Change as Change,
         ChangeKind as ChangeKind,
@@ -233,6 +217,16 @@ if TYPE_CHECKING:
         Side as Side,
         Value as Value,
         Version as Version,
+    )
+    from .syncer import (
+        SyncConditions as SyncConditions,
+        SyncEvent as SyncEvent,
+        Syncer as Syncer,
+        SyncPlace as SyncPlace,
+        SyncReason as SyncReason,
+        SyncState as SyncState,
+        SyncStatus as SyncStatus,
+        Traffic as Traffic,
     )
     from .words import (
         Choice as Choice,
@@ -247,16 +241,13 @@ if TYPE_CHECKING:
         StorageKind as StorageKind,
         ValueDifferences as ValueDifferences,
     )
-    from ._change_array import Content as Content, Entries as Entries
-    from ._packing import Pack as Pack
 
 #: The public names that each module defines. (The same as above; a test compares them.)
 _MODULES = {
-    "aio": "",
     "control": "CancelToken Progress ProgressCallback Stage",
-    "coordinator": "Coordinator make_branch_name",
-    "default_location": "default_path",
-    "documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
+    "coordinator.coordinator": "Coordinator make_branch_name",
+    "store.default_location": "default_path",
+    "merge.documents": "Conflict ConflictKind Conflicts MergedValue MergeRules Schema check_schema merge_values",
     "errors": (
         """
         BusyError CallbackError CancelledError ClosedError DuplicateIDError EncryptionError Error ErrorCode ExchangeDataError ForgottenError
@@ -266,13 +257,13 @@ _MODULES = {
         VersionMismatchError
     """
     ),
-    "exchange": "Exchange",
-    "index_keys": "GivenPart KeyFunction KeyPart MISSING Missing",
-    "indexes": "Explanation Found Index IndexEntry IndexPage",
-    "links": "Link Listener connect listen",
-    "live": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
+    "exchange.exchange": "Exchange",
+    "indexes.keys": "GivenPart KeyFunction KeyPart MISSING Missing",
+    "indexes.indexes": "Explanation Found Index IndexEntry IndexPage",
+    "live.links": "Link Listener connect listen",
+    "live.peer": "Peer PeerPhase PeerState device_key make_invitation make_pairing",
     "log": "LogLevel log_to observe_log",
-    "merge": (
+    "merge.arbiters": (
         "AnyArbiter Arbiter ArbiterFunction Forks Merge MostRecentBranch MostRecentChange Ours PASS Pass Resolution PartFunction"
         " Rules Theirs ValueFunction ValueMerger"
     ),
@@ -283,35 +274,36 @@ _MODULES = {
         schema_of
     """
     ),
-    "oauth": "",
-    "nearby": "Device Nearby",
+    "live.nearby": "Device Nearby",
     "observer": "Observer",
     "projection": "Projection ProjectionProblem",
-    "reader": "ValueReader",
-    "members": "KeyPair Member new_identity",
-    "remote": "AskForCredentials Credentials Remote Tokens",
-    "remote_files": "RemoteFile RemoteFiles",
-    "remote_status": "RemoteStatus RemoteWriter",
-    "reports": "CompactionReport Damage Loss Salvaged SalvageReport SizeReport SizeRow Statistics VerifyReport",
-    "replay": "Step",
-    "results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",
-    "sides": "MergeSide MergeSides",
-    "snapshot": "Problem Snapshot",
+    "store.reader": "ValueReader",
+    "exchange.members": "KeyPair Member new_identity",
+    "exchange.remote": "AskForCredentials Credentials Remote Tokens",
+    "exchange.remote_files": "RemoteFile RemoteFiles",
+    "exchange.remote_status": "RemoteStatus RemoteWriter",
+    "store.reports": "CompactionReport Damage Loss Salvaged SalvageReport SizeReport SizeRow Statistics VerifyReport",
+    "merge.replay": "Step",
+    "exchange.results": "BootstrapResult Exchanged ExchangeResult MergeResult SyncResult",
+    "merge.sides": "MergeSide MergeSides",
+    "store.snapshot": "Problem Snapshot",
     "sqlite_extension": "sqlite_extension_path",
-    "state": "State",
+    "store.state": "State",
     "storage": "DictStorage Storage",
-    "store": "Store",
+    "store.store": "Store",
     "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus Traffic",
-    "transaction": "Transaction",
-    "transport": "FileContent OutgoingFile Place Transport VersionFiles",
-    "versions": "AnyVersion Change ChangeKind ForgottenValue Fork ForkKind Reference SavedVersion Side Value Version",
+    "coordinator.transaction": "Transaction",
+    "exchange.transport": "FileContent OutgoingFile Place Transport VersionFiles",
+    "store.versions": "AnyVersion Change ChangeKind ForgottenValue Fork ForkKind Reference SavedVersion Side Value Version",
     "words": "Choice Compaction Durability HeadSelection Layout LogLevelName MemberKind Relation SnapshotPolicy StorageKind "
     "ValueDifferences",
-    "_change_array": "Content Entries",
-    "_merge_options": "Heads Reverted",
-    "_packing": "Pack",
+    "store._change_array": "Content Entries",
+    "merge.options": "Heads Reverted",
+    "store._packing": "Pack",
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names.split()}
+#: The public modules, which are imported at their first use as well.
+_SUBMODULES = frozenset({"aio", "browser", "oauth", "testing", *(module.partition(".")[0] for module in _MODULES)})
 
 #: The version of this package.
 __version__ = "0.1.0"
@@ -327,7 +319,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         """Imports the object that a public name, or a module's name, stands for."""
-        module = name if name in _MODULES else _PLACES.get(name)
+        module = name if name in _SUBMODULES else _PLACES.get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         found = __import__(f"{__name__}.{module}", fromlist=[module])

@@ -26,14 +26,15 @@ from collections import deque
 from contextlib import AsyncExitStack
 from typing import Any, Callable, Generic, Iterable, Mapping, MutableMapping, Optional, TypeVar, Union
 
-from . import _constants as c, errors
-from ._memory import BytesLike, as_bytes
+from . import errors
+from ._abi.memory import BytesLike, as_bytes
+from ._generated import constants as c
 from .control import CancelToken
-from .exchange import Exchange
-from .links import Address
-from .live import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, place_of, whom_it_is_for
-from .snapshot import Problem
-from .store import Store
+from .exchange.exchange import Exchange
+from .live.links import Address
+from .live.peer import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, place_of, whom_it_is_for
+from .store.snapshot import Problem
+from .store.store import Store
 
 T = TypeVar("T")
 Event = TypeVar("Event")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple, Optional, Protocol
 
-from . import _abi, _callbacks, _constants as c, _structs
-from ._enums import NamedNumber
-from ._handle import Handle
-from ._signals import holding
+from . import _abi
+from ._abi import callbacks as _callbacks
+from ._abi.enums import NamedNumber
+from ._abi.handle import Handle
+from ._abi.signals import holding
+from ._generated import constants as c, structs as _structs
 
 
 class Stage(NamedNumber):

@@ -13,8 +13,8 @@ from __future__ import annotations
 import errno as _errno
 from typing import Any, Sequence
 
-from . import _constants as c
-from ._enums import NamedNumber
+from ._abi.enums import NamedNumber
+from ._generated import constants as c
 
 
 class ErrorCode(NamedNumber):
@@ -346,7 +346,7 @@ def take(status: int, slot: Any, lib: Any) -> BaseException:
 
 def read(pointer: int, lib: Any) -> BaseException:
     """Returns the exception for an `llvs_error`, without releasing it; as `take`."""
-    from . import _callback_errors, _memory
+    from ._abi import callback_errors as _callback_errors, memory as _memory
 
     kept = _callback_errors.take(lib.llvs_error_user_code(pointer))
     if kept is not None:

@@ -6,9 +6,11 @@ import ctypes
 import logging
 from typing import Any, Callable, Union
 
-from . import _abi, _callbacks, _constants as c, _structs, errors
-from ._enums import NamedNumber
-from ._memory import text
+from . import _abi, errors
+from ._abi import callbacks as _callbacks
+from ._abi.enums import NamedNumber
+from ._abi.memory import text
+from ._generated import constants as c, structs as _structs
 from .observer import Observer, observe
 from .words import LogLevelName
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, Optional
 
-from . import _abi, _callbacks, _signals
-from ._handle import Handle
+from . import _abi
+from ._abi import callbacks as _callbacks, signals as _signals
+from ._abi.handle import Handle
 
 
 class Observer(Handle):

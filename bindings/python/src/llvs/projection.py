@@ -9,11 +9,13 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Union
 
 import llvs
 
-from . import _abi, _pages, _structs, errors
-from ._handle import Handle
-from ._memory import decode, encode, path_bytes, version_bytes
+from . import _abi, errors
+from ._abi.handle import Handle
+from ._abi.memory import decode, encode, path_bytes, version_bytes
+from ._generated import structs as _structs
 from .control import CancelToken, Control, ProgressCallback
-from .versions import AnyVersion
+from .store import _pages
+from .store.versions import AnyVersion
 
 lib = _abi.lib
 byref = ctypes.byref

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import errors
-from ._lib import EXTENSION_NAME, library_path
+from ._abi.library import EXTENSION_NAME, library_path
 
 
 def sqlite_extension_path() -> str:

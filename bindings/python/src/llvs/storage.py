@@ -16,9 +16,12 @@ from array import array
 from operator import index
 from typing import Any, Callable, MutableMapping, Optional, Sequence
 
-from . import _abi, _callbacks, _constants as c, _pages, _structs, errors
-from ._handle import Handle
-from ._memory import as_bytes, copy, encode_name, text
+from . import _abi, errors
+from ._abi import callbacks as _callbacks
+from ._abi.handle import Handle
+from ._abi.memory import as_bytes, copy, encode_name, text
+from ._generated import constants as c, structs as _structs
+from .store import _pages
 
 lib = _abi.lib
 

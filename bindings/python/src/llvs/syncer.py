@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from . import _abi, _callbacks, _constants as c, _pages, _signals, _structs, errors
-from ._enums import NamedFlags, NamedNumber
-from ._handle import Handle
-from ._memory import copy, decode
+from . import _abi, errors
+from ._abi import callbacks as _callbacks, signals as _signals
+from ._abi.enums import NamedFlags, NamedNumber
+from ._abi.handle import Handle
+from ._abi.memory import copy, decode
+from ._generated import constants as c, structs as _structs
 from .control import CancelToken, Control, Progress, ProgressCallback
-from .coordinator import Coordinator
-from .remote_status import RemoteStatus, read_remote_status
-from .results import SyncResult, read_sync_result
-from .snapshot import Problem, take_problems
+from .coordinator.coordinator import Coordinator
+from .exchange.remote_status import RemoteStatus, read_remote_status
+from .exchange.results import SyncResult, read_sync_result
+from .store import _pages
+from .store.snapshot import Problem, take_problems
 from .words import HeadSelection
 
 lib = _abi.lib

@@ -11,8 +11,11 @@ binaries = [(str(path), "llvs") for path in sorted(PACKAGE.glob("libllvs*.so*"))
 if not binaries:
     raise FileNotFoundError(f"{PACKAGE} has no libllvs, so the frozen program would have none: install llvs from a wheel (docs/install.md)")
 
-#: Without llvs.tools, llvs.inspector and llvs.testing: a program that uses these imports them by name.
+#: A program that uses these imports them by name.
+OTHERS = {"_pyinstaller", "inspector", "testing", "tools"}
+
 hiddenimports = [
-    *(f"llvs.{path.stem}" for path in sorted(PACKAGE.glob("*.py")) if path.stem != "__init__"),
-    *("llvs.models" if path.stem == "__init__" else f"llvs.models.{path.stem}" for path in sorted(PACKAGE.glob("models/*.py"))),
+    ".".join(("llvs", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.relative_to(PACKAGE).parts[0] not in OTHERS
 ]

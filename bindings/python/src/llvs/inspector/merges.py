@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional, Sequence
 
 import llvs
 
-from ..documents import ConflictKind, plain_path
+from ..merge.documents import ConflictKind, plain_path
 from ..tools.differing import Effort, sentence, words, writers
 from ..tools.exact_json import parsed, written
 from .inspected import NotFound, told

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import llvs
 
-from ..versions import ChangeKind
+from ..store.versions import ChangeKind
 from .inspected import NotFound, shown
 
 #: The number of bytes from which the kind of a value is recognised.

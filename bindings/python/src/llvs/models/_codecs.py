@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timezone
 from decimal import Decimal, InvalidOperation
 from typing import Any, Callable, Iterable, Mapping, Optional
 
-from ..index_keys import moment_text
+from ..indexes.keys import moment_text
 from ._json import Number, canonical, number_text, plain, write
 from .errors import Mismatch
 

@@ -10,17 +10,18 @@ from typing import Any, Generic, Iterable, Iterator, Mapping, MutableMapping, Op
 
 import llvs
 
-from .. import _metadata, errors
-from ..documents import Conflict, Schema
-from ..versions import AnyVersion, ChangeKind, SavedVersion, Version
+from .. import errors
+from .._abi import metadata as _metadata
+from ..merge.documents import Conflict, Schema
+from ..store.versions import AnyVersion, ChangeKind, SavedVersion, Version
 from ._json import write
 from ._renames import Renames
 from .at import ModelsAt
 from .conflict import ObjectConflict, object_conflict
 from .definition import Reading, definition_of
 from .errors import DecodeError, SchemaWarning
-from .selection import Selection
 from .schema import SCHEMA_ID, Contradiction, contradictions_of, schema_of, taken_back
+from .selection import Selection
 
 _Model = TypeVar("_Model")
 _Default = TypeVar("_Default")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Iterable, Optional, Sequence
 
-from ..documents import Conflict, ConflictKind
+from ..merge.documents import Conflict, ConflictKind
 from ._codecs import Codec, Member
 from ._containers import Fixed
 from ._json import NotJSON, parse, plain

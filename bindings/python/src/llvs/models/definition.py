@@ -6,11 +6,11 @@ import copy
 import sys
 from typing import Any, Callable, Generic, Mapping, NamedTuple, Optional, Sequence, TypeVar, Union
 
-from .. import documents
-from ..documents import ConflictKind
+from ..merge import documents
+from ..merge.documents import ConflictKind
+from ._added import Added
 from ._codecs import Anything, Codec, Spellings
 from ._json import NotJSON, Number, canonical, parse, plain, spelled_like, write
-from ._added import Added
 from ._renames import Renames
 from ._types import Compiler, is_pydantic, patterns, places, settle
 from .errors import DecodeError, Mismatch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from .. import _constants as c
 from .. import errors
+from .._generated import constants as c
 
 
 class DecodeError(errors.Error, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, NamedTuple, Optional
 
-from .. import documents
+from ..merge import documents
 from .definition import Definition, definition_of
 from .rules import short_rule
 

@@ -11,8 +11,8 @@ from typing import Any, Callable, Generic, Iterator, Mapping, NamedTuple, Option
 import llvs
 
 from .. import errors
-from ..index_keys import MISSING
-from ..versions import AnyVersion
+from ..indexes.keys import MISSING
+from ..store.versions import AnyVersion
 from ._codecs import Member, Ordered, Spelled
 from ._json import Number
 from ._renames import Renames

@@ -6,14 +6,17 @@ import ctypes
 import enum
 from typing import Any, Callable, NamedTuple, Optional, Union
 
-from .. import _abi, _callbacks, _constants as c, _memory, _pages, _structs
-from .._enums import NamedNumber
-from .._handle import Handle
-from .._signals import holding
-from .._carrier import Carrier
-from ..remote_files import RemoteFiles
+from .. import _abi
+from .._abi import callbacks as _callbacks, memory as _memory
+from .._abi.enums import NamedNumber
+from .._abi.handle import Handle
+from .._abi.signals import holding
+from .._generated import constants as c, structs as _structs
+from ..exchange._carrier import Carrier
+from ..exchange.remote_files import RemoteFiles
+from ..exchange.transport import Transport
 from ..storage import Storage
-from ..transport import Transport
+from ..store import _pages
 from .faults import FaultPlan, FaultyTransport
 
 lib = _abi.lib

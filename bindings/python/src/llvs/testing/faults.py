@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 from typing import Optional, Sequence, Union
 
-from .. import _abi, _constants as c, _memory, _options, _structs, errors
-from .._enums import NamedFlags, NamedNumber
-from .._handle import Handle
-from ..remote import Remote
+from .. import _abi, errors
+from .._abi import memory as _memory
+from .._abi.enums import NamedFlags, NamedNumber
+from .._abi.handle import Handle
+from .._generated import constants as c, structs as _structs
+from ..exchange.remote import Remote
+from ..exchange.transport import Place, Transport, TransportHandle, VersionFiles, carrier_of, name_of, place_of, take_buffer
 from ..storage import Report, Storage, StorageHandle
-from ..transport import Place, Transport, TransportHandle, VersionFiles, carrier_of, name_of, place_of, take_buffer
+from ..store import _options
 from ..words import Compaction, Durability, StorageKind
 
 lib = _abi.lib

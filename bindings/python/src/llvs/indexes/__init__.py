@@ -1,0 +1,1 @@
+"""Indexes, which find values by their contents at any version."""

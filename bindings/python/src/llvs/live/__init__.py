@@ -1,0 +1,1 @@
+"""Direct connections of two stores, and devices nearby."""

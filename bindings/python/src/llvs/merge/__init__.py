@@ -1,0 +1,1 @@
+"""Merging: arbiters, merging inside values, and the conflicts that merges left open."""

@@ -1,0 +1,1 @@
+"""Stores: versions, the values at them, and what they were made from."""

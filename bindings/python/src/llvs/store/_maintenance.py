@@ -1,0 +1,256 @@
+"""A store as a whole: its state, its files, snapshots of it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Optional, Union, cast
+
+import llvs
+
+from .. import _abi
+from .._abi.handle import Handle
+from .._abi.memory import PathLike, address, decode, encode, folder_url, path_bytes, text
+from .._generated import constants as c, structs as _structs
+from ..control import CancelToken, Control, ProgressCallback
+from ..storage import Storage
+from ..words import StorageKind
+from . import _pages
+from ._lzfse import Decoder, put_decoder
+from ._options import StoreOptions
+from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, SizeReport, SizeRow, Statistics, VerifyReport
+from .snapshot import Snapshot
+
+lib = _abi.lib
+byref = ctypes.byref
+
+_LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
+
+
+def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
+    """Returns the damages of a report."""
+    damages = []
+    for address in _pages.addresses(pointers, count):
+        damage = _structs.llvs_damage.from_address(address)
+        lost = _LOSSES[damage.lost] if damage.lost < len(_LOSSES) else Loss.VERSION
+        damages.append(
+            Damage(
+                text(damage.file), damage.offset, text(damage.message), text(damage.version) or None, lost, text(damage.value_id) or None,
+                text(damage.caused_by) or None,
+            )
+        )
+    return tuple(damages)
+
+
+def _size_rows(report: _structs.llvs_size_report) -> dict[int, tuple[SizeRow, ...]]:
+    """The rows of a report by their group."""
+    rows: dict[int, list[SizeRow]] = {}
+    for place in _pages.addresses(report.rows, report.row_count):
+        row = _structs.llvs_size_row.from_address(place)
+        counts = (row.values, row.value_bytes, row.bytes, row.current_bytes, row.past_bytes)
+        rows.setdefault(row.group, []).append(SizeRow(text(row.name), *counts, row.combined))
+    return {group: tuple(found) for group, found in rows.items()}
+
+
+class Maintenance(Handle):
+    """The store as a whole: state, files, snapshots."""
+
+    def reload(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> int:
+        """Reads versions that other processes or handles added, and returns how many were new. Raises CancelledError, StorageError.
+
+        Versions that were read before a cancellation stay. Cost: the number of files and of new versions.
+        """
+        added = ctypes.c_uint64()
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_reload(pointer, control, byref(added))
+        return added.value
+
+    def statistics(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> Statistics:
+        """Returns counts of the store's contents and files. Raises CancelledError, StorageError. Cost: a stat of each file of a file
+        store."""
+        found = _structs.llvs_statistics(struct_size=ctypes.sizeof(_structs.llvs_statistics))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_statistics(pointer, control, byref(found))
+        return Statistics(*(getattr(found, name) for name in Statistics._fields))
+
+    def size(
+        self,
+        prefix: str = "",
+        *,
+        depth: Optional[int] = 1,
+        limit: int = 1_000,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SizeReport:
+        """Reports what takes space: the bytes on the medium by kind, by prefix of ids, by month and by version, and how many of them only
+        the past holds. Reads headers and tables of changes, and no value.
+
+        prefix: only the bytes of values whose ids have this prefix. depth: how many parts of an id that end in "/" a group by prefix has,
+        counted behind `prefix`; None makes a group of each id. limit: the most rows by prefix, and by version; one more row combines the
+        others.
+
+        Raises InvalidArgumentError (a depth or limit below 1), CancelledError, StorageError. Damaged versions are counted in the report.
+        Cost: one or two reads for each version.
+        """
+        for name, number in (("depth", depth), ("limit", limit)):
+            if number is not None and number < 1:
+                raise llvs.InvalidArgumentError(f"{name} takes a number of 1 or more, not {number}")
+        kept = encode(prefix)
+        options = _structs.llvs_size_options(struct_size=ctypes.sizeof(_structs.llvs_size_options))
+        options.depth = c.SIZE_EACH_ID if depth is None else min(depth, c.SIZE_EACH_ID - 1)
+        options.limit = min(limit, 2**64 - 1)
+        options.prefix.data, options.prefix.size = address(kept), len(kept)
+        pointer = ctypes.c_void_p()
+        control = Control(progress, cancel)
+        options.control = control.address
+        with self._call as store, control:
+            lib.llvs_store_size(store, byref(options), byref(pointer))
+        try:
+            report = _structs.llvs_size_report.from_address(pointer.value or 0)
+            rows = _size_rows(report)
+            return SizeReport(
+                report.versions,
+                report.unread,
+                report.values,
+                report.value_bytes,
+                report.bytes,
+                report.current_bytes,
+                report.past_bytes,
+                rows.get(c.SIZE_BY_KIND, ()),
+                rows.get(c.SIZE_BY_PREFIX, ()),
+                rows.get(c.SIZE_BY_MONTH, ()),
+                rows.get(c.SIZE_BY_VERSION, ()),
+            )
+        finally:
+            lib.llvs_size_report_free(pointer.value)
+
+    def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:
+        """Reads everything again and compares it with its checksums. Damage is in the report, not an error.
+
+        Raises CancelledError, StorageError. Cost: the size of the store.
+        """
+        pointer = ctypes.c_void_p()
+        with self._call as store, Control(progress, cancel) as control:
+            lib.llvs_store_verify(store, control, byref(pointer))
+        try:
+            report = _structs.llvs_verify_report.from_address(pointer.value or 0)
+            return VerifyReport(
+                report.versions,
+                report.values,
+                report.pending,
+                _damages(report.damages, report.damage_count),
+                _damages(report.unfinished, report.unfinished_count),
+                report.vouched,
+                report.unvouched,
+                report.forgotten,
+            )
+        finally:
+            lib.llvs_verify_report_free(pointer.value)
+
+    @staticmethod
+    def salvage(
+        path: PathLike,
+        into: PathLike,
+        *,
+        storage: Union[StorageKind, Storage] = "file",
+        into_storage: Union[StorageKind, Storage] = "file",
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> SalvageReport:
+        """Writes everything that is whole in the damaged store at `path` into a new one at `into`; the damaged store is only read.
+
+        Also works if the store cannot be opened. Versions that are whole, with all their ancestors, are copied unchanged. Whole versions
+        with lost ancestors are copied, too, and are pending in the new store until an exchange brings those. For each line of other
+        versions, a new version is made of what can be read, with "__llvs_salvaged" in its metadata. No version in the new store ever shows
+        another state than the version of that id had.
+
+        Raises SnapshotError (there are versions at `into`), CancelledError, NotFoundError, StorageError, PermissionDeniedError; then delete
+        the new store. Cost: reads the damaged store up to three times.
+        """
+        pointer = ctypes.c_void_p()
+        source = StoreOptions(storage, "full", 0, True, False, None, "on_request", None)
+        target = StoreOptions(into_storage, "full", 0, False, True, None, "automatic", None)
+        try:
+            with Control(progress, cancel) as control:
+                lib.llvs_store_salvage(
+                    path_bytes(path), byref(source.struct), path_bytes(into), byref(target.struct), control, byref(pointer)
+                )
+        finally:
+            source.close()
+            target.close()
+        try:
+            report = _structs.llvs_salvage_report.from_address(pointer.value or 0)
+            made = [_structs.llvs_salvaged.from_address(address) for address in _pages.addresses(report.made, report.made_count)]
+            return SalvageReport(
+                report.versions,
+                report.waiting,
+                tuple(Salvaged(text(one.original), text(one.version), bool(one.is_complete)) for one in made),
+                _damages(report.damages, report.damage_count),
+            )
+        finally:
+            lib.llvs_salvage_report_free(pointer.value)
+
+    def compact(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> CompactionReport:
+        """Compacts small files of the store into large ones, and deletes files that were compacted longer ago than the grace period.
+
+        This also happens automatically, as `compaction` of the constructor says; only the file storage has anything to do. Readers and
+        other processes continue meanwhile; if another process is compacting, this does nothing. Progress is in bytes written.
+
+        Raises CancelledError, PermissionDeniedError (the store was opened read-only), BusyError (from within the progress callback of a
+        compaction), StorageError; nothing is lost then. Cost: reads and writes the contents of small files.
+        """
+        done = _structs.llvs_compaction_report(struct_size=ctypes.sizeof(_structs.llvs_compaction_report))
+        with self._call as pointer, Control(progress, cancel) as control:
+            lib.llvs_store_compact(pointer, control, byref(done))
+        marker = _pages.take_buffer(done.sync_marker)
+        return CompactionReport(
+            done.folded, done.made, done.deleted, done.bytes_written, done.bytes_deleted, None if marker is None else decode(marker)
+        )
+
+    def write_snapshot(
+        self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Snapshot:
+        """Writes a snapshot of the whole store into a directory: a manifest and chunks of at most 5 MB. Raises StorageError,
+        CancelledError.
+        """
+        with self._folder(directory, create=True) as folder:
+            return folder.put_snapshot(progress=progress, cancel=cancel)
+
+    def restore_snapshot(
+        self, directory: PathLike, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> Snapshot:
+        """Restores a snapshot into this store, which must be empty, hold one version, or hold a part of this snapshot. If the snapshot is
+        damaged, the store is unchanged. Versions that do not match their content ids are skipped, with their descendants, and reported in
+        `problems`. If a restore is cancelled or fails later, the versions added so far stay, and it can be called again.
+
+        Raises SnapshotError, StorageError, CancelledError.
+        """
+        with self._folder(directory, create=False) as folder:
+            return folder.restore_snapshot(progress=progress, cancel=cancel)
+
+    def _folder(self, directory: PathLike, *, create: bool) -> llvs.Exchange:
+        """Returns an exchange with a directory, for the snapshot in it."""
+        return llvs.Exchange(cast(llvs.Store, self), folder_url(directory), create=create)
+
+    def import_store(
+        self,
+        directory: PathLike,
+        *,
+        decode: Optional[Decoder] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> llvs.ExchangeResult:
+        """Adds the versions of a store directory of another implementation of this design, which is only read.
+
+        Its values may be in files or in SQLite databases. `decode(data)` decompresses values that an Apple system compressed (LZFSE). It
+        returns the decompressed bytes, or None if the data is not compressed: then the data is used unchanged. By default the package
+        `pyliblzfse` does that, if it is installed. Without either, such values are problems with the code `ErrorCode.UNSUPPORTED`.
+
+        Raises NotFoundError, StorageError, CancelledError, and what `decode` raises; items that cannot be added are problems in the result.
+        """
+        from ..exchange.results import take_result
+
+        options = _structs.llvs_import_options(struct_size=ctypes.sizeof(_structs.llvs_import_options))
+        with self._call as pointer, Control(progress, cancel) as control:
+            place = path_bytes(directory)
+            put_decoder(options, decode)
+            return take_result(lib.llvs_store_import, pointer, place, ctypes.byref(options), control)
