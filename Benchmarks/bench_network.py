@@ -90,7 +90,7 @@ BUDGET = 64
 CHILD = """
 import sys, llvs
 what, path, url, budget = sys.argv[1:]
-with llvs.Store(path, memory_budget=int(budget) << 20) as store:
+with llvs.Store(path, options=llvs.StoreOptions(memory_budget=int(budget) << 20)) as store:
     store.most_recent_head
     if what != "open":
         with llvs.Exchange(store, llvs.Remote(url, layout="packed")) as way:

@@ -216,7 +216,7 @@ def measure_history(name, differences, folder, quick):
     shutil.rmtree(folder, ignore_errors=True)
     head, versions, known, used, raw = None, [], set(), 0.0, 0
     steps = list(history(quick))
-    with llvs.Store(folder, differences=differences) as store:
+    with llvs.Store(folder, options=llvs.StoreOptions(differences=differences)) as store:
         place = Place(store, folder.parent / "place")
         for step, changed in enumerate(steps):
             changed = {id: data for id, data in changed.items() if data is not None or id in known}
@@ -289,7 +289,7 @@ def measure_sizes(folder, quick, runs):
         draw = random.Random(size)
         words = text(draw, size)
         count = 3 if quick else max(10, min(300, 10_000_000 // size)) * runs // 5
-        with llvs.Store(folder, differences="off") as store:
+        with llvs.Store(folder, options=llvs.StoreOptions(differences="off")) as store:
             versions = [store.make_version(None, insert={"text": " ".join(words).encode()})]
 
             def save():

@@ -102,7 +102,7 @@ def mapped():
     assert not named, named
     return [line for line in maps if str(path) in line]
 def opened():
-    return llvs.Store(path, durability="normal", memory_budget=1 << 20)
+    return llvs.Store(path, durability="normal", options=llvs.StoreOptions(memory_budget=1 << 20))
 store = opened()
 store.make_version(None, id="one", insert={f"k{i}": value(i) for i in range(COUNT)})
 if sys.argv[3] == "again":

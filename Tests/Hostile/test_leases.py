@@ -57,7 +57,7 @@ os._exit(0)
 def test_a_lease_is_waited_for_no_longer_than_others_are(left_open: Path, suffix: str, kind: str) -> None:
     """SQLite would wait until the system revokes the lease, after 45 s."""
     with lease(left_open.with_name(left_open.name + suffix), kind), pytest.raises(llvs.BusyError, match="a lease"):
-        llvs.Store(left_open, storage="sqlite", busy_timeout=0.1)
+        llvs.Store(left_open, storage="sqlite", options=llvs.StoreOptions(busy_timeout=0.1))
 
 
 def test_who_waits_for_a_lease_is_cancelled(left_open: Path) -> None:

@@ -26,22 +26,22 @@ def modes(path: Path) -> dict[str, int]:
     return found
 
 
-def use(path: Path, **options: Any) -> dict[str, int]:
+def use(path: Path, kind: Any, file_mode: int | None = None) -> dict[str, int]:
     """Everything that a store writes; the permissions while it is open and after that, by name."""
-    kind = options.get("storage", "file")
+    options = llvs.CoordinatorOptions(file_mode=file_mode)
     found: dict[str, int] = {}
     for _ in range(3):
-        with llvs.Store(path, **options) as store:
+        with llvs.Store(path, storage=kind, options=options) as store:
             head = store.most_recent_head
             for i in range(3):
                 head = store.make_version(head, insert={f"k{j}": os.urandom(9) for j in range(2_000)} | {"large": os.urandom(2 << 20)})
             store.compact()
             found |= modes(path)
-    with llvs.Coordinator(path, exchange=f"memory:{path}", **options) as coordinator:
+    with llvs.Coordinator(path, exchange=f"memory:{path}", storage=kind, options=options) as coordinator:
         coordinator.save(insert={"a": b"1"})
         found |= modes(path)
     # So much that caches are written.
-    with llvs.Store(path, durability="normal", **options) as store:
+    with llvs.Store(path, storage=kind, durability="normal", options=options) as store:
         head = store.most_recent_head
         for i in range(1_100):
             head = store.make_version(head, insert={"a": str(i).encode()})
@@ -67,19 +67,19 @@ def check(path: Path, found: dict[str, int], file_mode: int, directory_mode: int
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_a_store_is_for_its_owner(tmp_path: Path, umask: int, kind: str) -> None:
     path = tmp_path / "store"
-    check(path, use(path, storage=kind), 0o600, 0o700)
+    check(path, use(path, kind), 0o600, 0o700)
 
 
 @pytest.mark.in_turn("kind", "umask")
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
 def test_the_caller_may_say_otherwise(tmp_path: Path, umask: int, kind: str) -> None:
     path = tmp_path / "store"
-    check(path, use(path, storage=kind, file_mode=0o640), 0o640 & ~umask, 0o750 & ~umask)
+    check(path, use(path, kind, 0o640), 0o640 & ~umask, 0o750 & ~umask)
 
 
 def test_caches_elsewhere(tmp_path: Path, umask: int) -> None:
     caches = tmp_path / "caches"
-    with llvs.Store(tmp_path / "store", cache_directory=caches) as store:
+    with llvs.Store(tmp_path / "store", options=llvs.StoreOptions(cache_directory=caches)) as store:
         store.make_version(None, insert={f"k{i}": b"v" for i in range(5_000)})
     check(caches, modes(caches), 0o600, 0o700)
 

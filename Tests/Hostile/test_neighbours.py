@@ -34,7 +34,7 @@ def bootstrapped(place: Path) -> dict[str, bytes]:
 @pytest.fixture
 def notes(folder: Path) -> Any:
     """One that puts snapshots, and has put one."""
-    with llvs.Coordinator(storage="memory", exchange=folder, snapshots="auto") as notes:
+    with llvs.Coordinator(storage="memory", exchange=folder, options=llvs.CoordinatorOptions(snapshots="auto")) as notes:
         notes.save(insert={"a": b"1"})
         assert not notes.sync().before.problems
         yield notes
@@ -59,7 +59,7 @@ def test_a_broken_snapshot_is_passed_over_and_replaced(tmp_path: Path, folder: P
     shutil.copytree(folder, bad)
     (bad / HERE / "chunk-000").write_bytes(b"garbage")
     for places in ((folder, bad), (bad, folder)):
-        with llvs.Coordinator(storage="memory", snapshots="auto") as late:
+        with llvs.Coordinator(storage="memory", options=llvs.CoordinatorOptions(snapshots="auto")) as late:
             for place in places:
                 late.attach(place)
             assert late.bootstrap() and dict(late) == {"a": b"1"}
@@ -96,7 +96,7 @@ def test_something_in_the_place_of_a_snapshot(tmp_path: Path, folder: Path, what
     elif what == "sparse":
         with open(manifest, "wb") as file:
             file.truncate(200 << 20)
-    with llvs.Coordinator(storage="memory", exchange=folder, snapshots="auto") as notes:
+    with llvs.Coordinator(storage="memory", exchange=folder, options=llvs.CoordinatorOptions(snapshots="auto")) as notes:
         for key in "ab":
             notes.save(insert={key: b"1"})
             result = notes.sync().before

@@ -180,7 +180,8 @@ def test_a_note_of_another_user(shared: Path, kind: str, is_sticky: bool) -> Non
     os.chown(place, *((0, 0) if is_sticky else (VICTIM, VICTIM)))
     place.chmod(0o1777 if is_sticky else 0o755)
     path = place / "store"
-    options: dict[str, Any] = {"storage": kind, **({"cache_directory": place / "caches"} if kind == "file" else {})}
+    caches = place / "caches" if kind == "file" else None
+    options: dict[str, Any] = {"storage": kind, "options": llvs.CoordinatorOptions(cache_directory=caches)}
     if kind == "file":
         (place / "caches").mkdir()
         shutil.copystat(place, place / "caches")

@@ -169,14 +169,14 @@ class Nowhere:
     def write(self, data):
         self.size += len(data)
 
-with llvs.Store({path!r}, memory_budget=8 << 20) as store:
+with llvs.Store({path!r}, options=llvs.StoreOptions(memory_budget=8 << 20)) as store:
     before = peak()
     out = Nowhere()
     store.pack(to=out)
     assert out.size > 110 << 20
     assert peak() - before < limit + (8 << 20), ("packing", peak() - before)
     store.pack(to={file!r})
-with llvs.Store({other!r}, memory_budget=8 << 20) as store:
+with llvs.Store({other!r}, options=llvs.StoreOptions(memory_budget=8 << 20)) as store:
     before = peak()
     assert len(store.unpack({file!r}).retrieved) == 25
     assert peak() - before < limit + (8 << 20), ("unpacking", peak() - before)

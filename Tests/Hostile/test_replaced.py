@@ -252,7 +252,7 @@ def test_who_may_only_read_cannot_lock_the_note(tmp_path: Path, file_mode: int, 
         for kind in ("file", "sqlite"):
             path = tmp_path / kind
             for left_as in (None, 0o644):
-                with llvs.Coordinator(path, storage=kind, file_mode=file_mode) as coordinator:
+                with llvs.Coordinator(path, storage=kind, options=llvs.CoordinatorOptions(file_mode=file_mode)) as coordinator:
                     coordinator.save(insert={"a": b"1"})
                     if left_as is None or expected == 0o600:
                         assert stat.S_IMODE(note(path, kind).stat().st_mode) == expected

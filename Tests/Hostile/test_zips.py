@@ -97,7 +97,7 @@ def late(*places: Path) -> tuple[bool, dict[str, bytes]]:
 def good(tmp_path: Path) -> Path:
     """A folder with a snapshot."""
     (tmp_path / "good").mkdir()
-    with llvs.Coordinator(storage="memory", exchange=tmp_path / "good", snapshots="auto") as notes:
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "good", options=llvs.CoordinatorOptions(snapshots="auto")) as notes:
         notes.save(insert={"a": b"1"})
         notes.sync()
     return tmp_path / "good"
@@ -115,7 +115,7 @@ def test_a_snapshot_without_versions(folder: Path, good: Path) -> None:
     with pytest.raises(llvs.Error) as caught:
         late(good)
     assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED
-    with llvs.Coordinator(storage="memory", exchange=good, snapshots="auto") as notes:
+    with llvs.Coordinator(storage="memory", exchange=good, options=llvs.CoordinatorOptions(snapshots="auto")) as notes:
         notes.sync()
     assert late(good) == (True, {"a": b"1"})
 

@@ -130,7 +130,7 @@ def run(server: Any, folder: Path, layout: str) -> subprocess.Popen[str]:
 
 def killed(server: Any, folder: Path, layout: str) -> Path:
     """Returns where the state of the upload is stored, of a process that was killed while the last part was under way."""
-    with llvs.Store(folder, file_mode=0o660) as store:
+    with llvs.Store(folder, options=llvs.StoreOptions(file_mode=0o660)) as store:
         fill(store, layout)
     last = PARTS if layout == "interchange" else 2
     hold = Hold(server, last)

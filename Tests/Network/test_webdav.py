@@ -202,9 +202,10 @@ def test_snapshots(real: Server, store: llvs.Store, new_store: Any) -> None:
 
 
 def test_coordinators(real: Server, tmp_path: Path) -> None:
-    with llvs.Coordinator(tmp_path / "ann", exchange=place(real)) as ann, llvs.Coordinator(
-        tmp_path / "bob", exchange=place(real), name="b"
-    ) as bob:
+    with (
+        llvs.Coordinator(tmp_path / "ann", exchange=place(real)) as ann,
+        llvs.Coordinator(tmp_path / "bob", exchange=place(real), options=llvs.CoordinatorOptions(name="b")) as bob,
+    ):
         ann.save(insert={"note": b"1"})
         ann.sync()
         bob.sync()

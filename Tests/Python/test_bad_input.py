@@ -196,7 +196,7 @@ def test_a_directory_that_cannot_be_made() -> None:
     [
         {"storage": "cloud"},
         {"durability": "some"},
-        {"storage": "memory", "compaction": "never"},
+        {"storage": "memory", "options": llvs.StoreOptions(compaction="never")},  # type: ignore[arg-type]
         {"storage": "file"},
         {"storage": "sqlite"},
     ],

@@ -16,7 +16,7 @@ def save_often(path: Path, count: int, **options: Any) -> llvs.Version:
     """Makes as many files as versions: each version is saved through another store handle."""
     head = None
     for number in range(count):
-        with llvs.Store(path, durability="normal", **options) as store:
+        with llvs.Store(path, durability="normal", options=llvs.StoreOptions(**options)) as store:
             head = store.make_version(head, insert={f"value {number}": b"%d" % number})
     assert head is not None
     return head
@@ -32,7 +32,7 @@ OTHER = """
 
     path, head, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
     ids = [f"value {number}" for number in range(count)]
-    with llvs.Store(path, durability="normal", compaction="on_request") as store:
+    with llvs.Store(path, durability="normal", options=llvs.StoreOptions(compaction="on_request")) as store:
         while True:
             assert [value and value.data for value in store.values(ids, at=head)] == [b"%d" % number for number in range(count)]
             assert all(store.value(id, at=head) for id in ids)
@@ -49,7 +49,7 @@ def test_on_request_beside_another_process(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", textwrap.dedent(OTHER), str(path), head.id, str(count)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdin is not None and other.stdout is not None
-        with llvs.Store(path, compaction="on_request", compaction_grace=0) as store:
+        with llvs.Store(path, options=llvs.StoreOptions(compaction="on_request", compaction_grace=0)) as store:
             # The first makes a file, the second deletes what it was made of, the third finds nothing.
             for made, folded, deleted in ((1, count, 0), (0, 0, count), (0, 0, 0)):
                 theirs.append(other.stdout.readline().strip())
@@ -62,7 +62,7 @@ def test_on_request_beside_another_process(tmp_path: Path) -> None:
         other.stdin.close()
         assert other.wait() == 0
     assert files(path) == 2
-    with llvs.Store(path, compaction="on_request") as store:
+    with llvs.Store(path, options=llvs.StoreOptions(compaction="on_request")) as store:
         assert {version.id for version in store.heads()} == set(theirs) and len(list(store.history())) == count + len(theirs)
         assert dict(store.at(head)) == {f"value {number}": b"%d" % number for number in range(count)}
         assert store.verify().damages == ()
@@ -75,18 +75,19 @@ def test_by_itself_unless_told_not_to(tmp_path: Path) -> None:
     assert files(tmp_path / "b") < 80
     save_often(tmp_path / "c", 80)
     assert files(tmp_path / "c") > 80
-    with llvs.Store(tmp_path / "c", compaction="on_request") as store:
+    with llvs.Store(tmp_path / "c", options=llvs.StoreOptions(compaction="on_request")) as store:
         assert store.compact().deleted == 0
-    with llvs.Store(tmp_path / "c", compaction="on_request", compaction_grace=0) as store:
+    with llvs.Store(tmp_path / "c", options=llvs.StoreOptions(compaction="on_request", compaction_grace=0)) as store:
         assert store.compact().deleted >= 64
 
 
 def test_a_coordinator_takes_the_same_options(tmp_path: Path) -> None:
+    on_request = llvs.CoordinatorOptions(compaction="on_request", compaction_grace=0)
     for number in range(80):
-        with llvs.Coordinator(tmp_path / "store", durability="normal", compaction="on_request", compaction_grace=0) as coordinator:
+        with llvs.Coordinator(tmp_path / "store", durability="normal", options=on_request) as coordinator:
             coordinator.save(insert={f"{number}": b"x"})
     assert files(tmp_path / "store") >= 80
-    with llvs.Coordinator(tmp_path / "store", durability="normal", compaction_grace=0) as coordinator:
+    with llvs.Coordinator(tmp_path / "store", durability="normal", options=llvs.CoordinatorOptions(compaction_grace=0)) as coordinator:
         assert coordinator.store.compact().folded >= 80
         assert coordinator.store.compact().deleted >= 80
         assert len(coordinator.at()) == 80
@@ -97,9 +98,9 @@ def test_not_in_a_synced_folder_unless_told_to(tmp_path: Path) -> None:
     save_often(path, 4, compaction="on_request")
     (tmp_path / ".stfolder").touch()
     for compaction in ("automatic", "on_request"):
-        with llvs.Store(path, compaction=compaction) as store:
+        with llvs.Store(path, options=llvs.StoreOptions(compaction=compaction)) as store:
             assert store.compact() == (0, 0, 0, 0, 0, str((tmp_path / ".stfolder").resolve()))
-    with llvs.Store(path, compaction="always") as store:
+    with llvs.Store(path, options=llvs.StoreOptions(compaction="always")) as store:
         report = store.compact()
         assert report.made == 1 and report.sync_marker is None
 
@@ -119,7 +120,7 @@ FORKS = """
                 os.read(reads, 1)
                 os._exit(0)
 
-    with llvs.Store(sys.argv[1], compaction="on_request", compaction_grace=0) as store:
+    with llvs.Store(sys.argv[1], options=llvs.StoreOptions(compaction="on_request", compaction_grace=0)) as store:
         print(store.compact(progress=fork_once).folded, store.compact().deleted)
     os.close(writes)
     os.waitpid(child, 0)
@@ -135,7 +136,7 @@ def test_a_child_that_lives_on_holds_up_nobody(tmp_path: Path) -> None:
 def test_progress_and_cancellation(tmp_path: Path) -> None:
     path, stages = tmp_path / "store", []
     save_often(path, 6, compaction="on_request")
-    with llvs.Store(path, compaction="on_request") as store:
+    with llvs.Store(path, options=llvs.StoreOptions(compaction="on_request")) as store:
         token = llvs.CancelToken()
         token.cancel()
         with pytest.raises(llvs.CancelledError):
@@ -163,7 +164,7 @@ def test_who_may_not_does_not(tmp_path: Path) -> None:
         {"compaction_grace": float("inf")},
     ):
         with pytest.raises(llvs.InvalidArgumentError):
-            llvs.Store(tmp_path / "store", **options)  # type: ignore[arg-type]
+            llvs.Store(tmp_path / "store", options=llvs.StoreOptions(**options))  # type: ignore[arg-type]
     with llvs.Store(tmp_path / "store", read_only=True) as store, pytest.raises(llvs.PermissionDeniedError):
         store.compact()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import threading
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import llvs
 import pytest
 from interchange import DictTransport
+from llvs._generated import constants as c
+from llvs.store._options import OpeningOptions
 from sampling import drawn, sample
 
 
@@ -133,7 +136,7 @@ def test_an_arbiter_in_python(tmp_path: Path) -> None:
 
 def test_bootstrap(tmp_path: Path) -> None:
     url = (tmp_path / "shared").as_uri()
-    with llvs.Coordinator(tmp_path / "one", exchange=url, snapshots="auto") as one:
+    with llvs.Coordinator(tmp_path / "one", exchange=url, options=llvs.CoordinatorOptions(snapshots="auto")) as one:
         for index in range(25):
             one.save(update={"a": str(index).encode()})
         one.exchange()
@@ -162,10 +165,44 @@ def test_concurrent_saves(tmp_path: Path) -> None:
         assert len(notes.at()) == 100 and len(notes.store.heads()) == 1
 
 
-@pytest.mark.parametrize("options", [{"snapshots": "often"}, {"name": "Not Allowed"}, {"exchange": "gopher://x"}, {"storage": "cloud"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"options": llvs.CoordinatorOptions(snapshots="often")},  # type: ignore[arg-type]
+        {"options": llvs.CoordinatorOptions(name="Not Allowed")},
+        {"exchange": "gopher://x"},
+        {"storage": "cloud"},
+    ],
+)
 def test_bad_options(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(llvs.Error):
         llvs.Coordinator(tmp_path / "store", **options)
+
+
+def test_options_of_another_class_are_refused() -> None:
+    with pytest.raises(TypeError, match="options is an llvs.CoordinatorOptions, not StoreOptions"):
+        llvs.Coordinator(storage="memory", options=llvs.StoreOptions())  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="options is an llvs.StoreOptions, not dict"):
+        llvs.Store(storage="memory", options={"memory_budget": 1})  # type: ignore[arg-type]
+    with llvs.Store(storage="memory", options=llvs.CoordinatorOptions(memory_budget=1 << 20)):
+        pass
+
+
+def test_each_option_of_the_store_reaches_the_library(tmp_path: Path) -> None:
+    options = llvs.CoordinatorOptions(
+        memory_budget=3 << 20, cache_directory=tmp_path, compaction="always", compaction_grace=0, busy_timeout=2.5, file_mode=0o640,
+        differences="off",
+    )  # fmt: skip
+    opening = OpeningOptions("memory", "normal", read_only=True, create=False, options=options)
+    struct = opening.struct
+    assert (struct.storage, struct.durability, struct.read_only, struct.must_exist) == (c.STORAGE_MEMORY, c.DURABILITY_NORMAL, 1, 1)
+    assert (struct.memory_budget, struct.busy_timeout, struct.file_mode) == (3 << 20, 2.5, 0o640)
+    assert (struct.compaction, struct.differences) == (c.COMPACTION_ALWAYS, c.DIFFERENCES_OFF)
+    assert 0 < struct.compaction_grace < 1e-300  # The library reads 0 as the default.
+    assert ctypes.string_at(struct.cache_directory.data, struct.cache_directory.size) == bytes(tmp_path)
+    # Without options, and with those that nobody changed, the library decides.
+    plain, unchanged = OpeningOptions().struct, OpeningOptions(options=llvs.StoreOptions()).struct
+    assert bytes(plain) == bytes(unchanged)
 
 
 @pytest.mark.parametrize("storage", ["file", "sqlite", "memory"])
@@ -232,7 +269,7 @@ def test_one_name_is_open_once(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "store") as notes:
         with pytest.raises(llvs.BusyError, match='named "main" is open'):
             llvs.Coordinator(tmp_path / "store")
-        with llvs.Coordinator(tmp_path / "store", name="other"):
+        with llvs.Coordinator(tmp_path / "store", options=llvs.CoordinatorOptions(name="other")):
             pass
         saved = notes.save(insert={"a": b"1"})
     with llvs.Coordinator(tmp_path / "store") as again:
@@ -315,7 +352,7 @@ def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
 def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
     folder = (tmp_path / "shared").as_uri()
     with (
-        llvs.Coordinator(tmp_path / "one", exchange=folder, snapshots="auto") as one,
+        llvs.Coordinator(tmp_path / "one", exchange=folder, options=llvs.CoordinatorOptions(snapshots="auto")) as one,
         llvs.Coordinator(tmp_path / "two", exchange=folder) as two,
         llvs.Coordinator(tmp_path / "three", exchange=folder) as three,
     ):

@@ -168,11 +168,11 @@ def test_random_histories(block: int, tmp_path: Path) -> None:
 
 def test_the_option() -> None:
     with pytest.raises(llvs.InvalidArgumentError, match="auto, on or off"):
-        llvs.Store(storage="memory", differences="perhaps")  # type: ignore[arg-type]
+        llvs.Store(storage="memory", options=llvs.StoreOptions(differences="perhaps"))  # type: ignore[arg-type]
     draw = random.Random(1)
     value = b" ".join(b"%d" % draw.randrange(99_999) for _ in range(500))
     for differences, count in (("auto", 2), ("on", 2), ("off", 0)):
-        with llvs.Store(storage="memory", differences=differences) as store:
+        with llvs.Store(storage="memory", options=llvs.StoreOptions(differences=differences)) as store:
             head = store.make_version(insert={"v": value})
             for i in range(2):
                 head = store.make_version(head, update={"v": value + b"%d" % i})

@@ -106,12 +106,13 @@ def test_durability(tmp_path: Path, memory: llvs.Store) -> None:
     for durability in ("normal", "full"):
         with llvs.Exchange(memory, url, durability=durability) as exchange:
             exchange.send()
-        with llvs.Coordinator(None, storage="memory", exchange=url, exchange_durability=durability) as coordinator:
+        options = llvs.CoordinatorOptions(exchange_durability=durability)
+        with llvs.Coordinator(None, storage="memory", exchange=url, options=options) as coordinator:
             assert coordinator.exchange().retrieved == (version.id,)
     with pytest.raises(llvs.InvalidArgumentError, match="none"):
         llvs.Exchange(memory, url, durability="none")
     with pytest.raises(llvs.InvalidArgumentError, match="none"):
-        llvs.Coordinator(None, storage="memory", exchange=url, exchange_durability="none")
+        llvs.Coordinator(None, storage="memory", exchange=url, options=llvs.CoordinatorOptions(exchange_durability="none"))
 
 
 def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Callable[[], llvs.Store]) -> None:

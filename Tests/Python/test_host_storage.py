@@ -204,7 +204,7 @@ def test_reads_that_fail() -> None:
     storage = Recording()
     with llvs.Store(storage=storage) as store:
         version = store.make_version(insert={"a": os.urandom(2 << 20), "b": os.urandom(3 << 20)})
-    with llvs.Store(storage=storage, memory_budget=1 << 20) as store:
+    with llvs.Store(storage=storage, options=llvs.StoreOptions(memory_budget=1 << 20)) as store:
         storage.fail["read"] = ZeroDivisionError("read")
         with pytest.raises(ZeroDivisionError):
             store.value("a", at=version)

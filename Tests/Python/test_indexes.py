@@ -161,7 +161,7 @@ def question(rng: random.Random, count: int) -> dict[str, Any]:
 def test_an_index_is_what_a_scan_finds(seed: int) -> None:
     rng = random.Random(seed)
     # With almost no memory, trees are evicted, and rebuilt from what is left.
-    with llvs.Store(storage="memory", memory_budget=rng.choice([0, 1 << 16])) as store:
+    with llvs.Store(storage="memory", options=llvs.StoreOptions(memory_budget=rng.choice([0, 1 << 16]))) as store:
         versions = history(store, rng, 40, rng.choice([3, 25, 80]))
         indexes = [(definition(text), store.index(definition=text)) for text in rng.sample(DEFINITIONS, 3)]
         for _ in range(sample(8, 20)):

@@ -151,7 +151,7 @@ def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
     path, folder = tmp_path / "store", (tmp_path / "folder").as_uri()
     last = None
     for number in range(12):
-        with llvs.Store(path, compaction="on_request") as store:
+        with llvs.Store(path, options=llvs.StoreOptions(compaction="on_request")) as store:
             last = store.make_version(last, update={"x": str(number).encode() * 100})
     log.clear()
     with llvs.Store(path) as store, llvs.Exchange(store, folder) as exchange:

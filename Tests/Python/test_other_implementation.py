@@ -405,7 +405,8 @@ def test_ids_that_others_cannot_hold_are_listed_and_sent(
 
 
 def test_a_coordinator_lists_what_others_cannot_hold(tmp_path: Path) -> None:
-    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", report_unportable=True, no_other_readers=True) as notes:
+    options = llvs.CoordinatorOptions(report_unportable=True, no_other_readers=True)
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", options=options) as notes:
         notes.attach(tmp_path / "b")
         notes.save(update={"a": b"1"})
         assert not notes.exchange().problems
@@ -463,7 +464,7 @@ def test_where_no_other_implementation_reads_all_is_saved(tmp_path: Path, memory
     for place in places:
         with llvs.Exchange(memory, place):
             memory.make_version(insert=TOO_LONG, metadata=TWINS, root=True)
-    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", no_other_readers=True) as notes:
+    with llvs.Coordinator(storage="memory", exchange=tmp_path / "a", options=llvs.CoordinatorOptions(no_other_readers=True)) as notes:
         notes.attach(tmp_path / "b")
         assert notes.save(update=TOO_LONG, metadata=TWINS) is not None
         assert not notes.exchange().problems

@@ -67,7 +67,7 @@ def differences_in(pack: reader.Pack) -> dict[str, bytes]:
 @pytest.mark.parametrize("differences", ["on", "off"])
 def test_each_pack_of_a_place_is_read_by_itself(tmp_path: Path, differences: Literal["on", "off"]) -> None:
     place, saved = tmp_path / "place", {}
-    with llvs.Store(tmp_path / "one", differences=differences) as store:
+    with llvs.Store(tmp_path / "one", options=llvs.StoreOptions(differences=differences)) as store:
         with llvs.Exchange(store, llvs.Remote(place.as_uri(), layout="packed")) as exchange:
             for number, (id, text) in enumerate(edits(store, 50)):
                 saved[id] = text
@@ -90,7 +90,7 @@ def test_each_pack_of_a_place_is_read_by_itself(tmp_path: Path, differences: Lit
     assert len(packs[-1][1].versions) == 40
     options: list[Literal["on", "off"]] = ["on", "off"]
     for option in options:
-        with llvs.Store(tmp_path / f"two {option}", differences=option) as two:
+        with llvs.Store(tmp_path / f"two {option}", options=llvs.StoreOptions(differences=option)) as two:
             with llvs.Exchange(two, llvs.Remote(place.as_uri(), layout="packed")) as exchange:
                 assert not exchange.retrieve().problems
                 assert not exchange.verify().problems

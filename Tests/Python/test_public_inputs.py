@@ -44,9 +44,8 @@ def test_naughty_strings_are_names_of_every_kind(layout: Any, tmp_path: Path) ->
     place = llvs.Remote((tmp_path / "place").as_uri(), layout=layout, device_name=names[7][:30])
     rules = {"merge": 1, "indexes": {"text": {"prefix": "text/", "on": ["/text"]}}}
     # Some are longer than 255 bytes as names of files.
-    one, two = (
-        llvs.Coordinator(tmp_path / name, exchange=place, device=names[3], no_other_readers=True) for name in ("one", "two")
-    )
+    options = llvs.CoordinatorOptions(no_other_readers=True)
+    one, two = (llvs.Coordinator(tmp_path / name, exchange=place, device=names[3], options=options) for name in ("one", "two"))
     with one, two:
         one.register_schema(rules)
         one.collection(Named)["1"] = Named({name: name for name in names}, set(names))

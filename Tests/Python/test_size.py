@@ -47,7 +47,7 @@ def test_sizes_are_those_of_what_was_saved(storage: str, seed: int, tmp_path: Pa
     chance = random.Random(seed)
     host = Recording()
     place: Any = host if storage == "host" else storage
-    with llvs.Store(tmp_path / "notes", storage=place, differences="off") as store:
+    with llvs.Store(tmp_path / "notes", storage=place, options=llvs.StoreOptions(differences="off")) as store:
         states: dict[str, dict[str, tuple[str, int]]] = {}
         saved: list[tuple[str, str, int]] = []
         months: dict[str, str] = {}
@@ -119,7 +119,7 @@ def test_sizes_are_those_of_what_was_saved(storage: str, seed: int, tmp_path: Pa
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 def test_differences_count_with_their_bytes(storage: Any, tmp_path: Path) -> None:
-    with llvs.Store(tmp_path / "notes", storage=storage, differences="on") as store:
+    with llvs.Store(tmp_path / "notes", storage=storage, options=llvs.StoreOptions(differences="on")) as store:
         text = "".join(f"{random.Random(i).random()} " for i in range(2_000)).encode()
         version = store.make_version(insert={"note": text})
         for i in range(20):

@@ -360,7 +360,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with llvs.Store(path) as store:
             store.make_version(insert={"a": b"1"})
         assert os.path.isdir(path)
-    with llvs.Store(tmp_path / "cached.llvs", cache_directory=tmp_path / "caches") as store:
+    with llvs.Store(tmp_path / "cached.llvs", options=llvs.StoreOptions(cache_directory=tmp_path / "caches")) as store:
         store.make_version(insert={"a": b"1"})
 
 

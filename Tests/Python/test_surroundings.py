@@ -34,13 +34,13 @@ def test_a_relative_path_outlives_a_chdir(storage: Any, tmp_path: Path, monkeypa
 def test_a_coordinator_with_a_relative_path_outlives_a_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one").mkdir(), (tmp_path / "two").mkdir()
     monkeypatch.chdir(tmp_path / "one")
-    with llvs.Coordinator("store", cache_directory="cache") as coordinator:
+    with llvs.Coordinator("store", options=llvs.CoordinatorOptions(cache_directory="cache")) as coordinator:
         coordinator.save(insert={"a": b"1"})
         os.chdir("../two")
         coordinator.save(insert={"b": b"2"})
     assert os.listdir(tmp_path / "two") == []
     os.chdir("../one")
-    with llvs.Coordinator("store", cache_directory="cache") as coordinator:
+    with llvs.Coordinator("store", options=llvs.CoordinatorOptions(cache_directory="cache")) as coordinator:
         found = coordinator.value("b")
         assert found is not None and found.data == b"2"
 

@@ -60,7 +60,7 @@ def test_the_number_of_the_system(tmp_path: Path) -> None:
         llvs.Store(tmp_path / "not" / "there.db", storage="sqlite")
     assert nothing.value.system_code == errno.ENOENT
     with pytest.raises(llvs.InvalidArgumentError) as ours:
-        llvs.Store(tmp_path / "new", file_mode=0o1777)
+        llvs.Store(tmp_path / "new", options=llvs.StoreOptions(file_mode=0o1777))
     assert ours.value.system_code == 0
 
 
@@ -78,7 +78,7 @@ def all_below(path: Path) -> Iterator[Path]:
 def test_file_mode(storage: str, mask: int, mode: int, files: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
-        with llvs.Store(tmp_path / "store", storage=storage, file_mode=mode) as store:
+        with llvs.Store(tmp_path / "store", storage=storage, options=llvs.StoreOptions(file_mode=mode)) as store:
             last = None
             for number in range(20):
                 last = store.make_version(
@@ -98,7 +98,7 @@ def test_file_mode(storage: str, mask: int, mode: int, files: int, tmp_path: Pat
 @pytest.mark.parametrize("mode", [0, 0o400, 0o200, 0o066, 0o1600, 0o10600, -1])
 def test_a_file_mode_that_cannot_be(mode: int, tmp_path: Path) -> None:
     with pytest.raises(llvs.InvalidArgumentError, match="mode"):
-        llvs.Store(tmp_path / "store", file_mode=mode)
+        llvs.Store(tmp_path / "store", options=llvs.StoreOptions(file_mode=mode))
     assert not (tmp_path / "store").exists()
 
 
@@ -107,14 +107,14 @@ def test_a_file_mode_that_cannot_be(mode: int, tmp_path: Path) -> None:
 
 def test_busy_timeout(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
-    with llvs.Store(path, storage="sqlite", busy_timeout=0.06) as store:
+    with llvs.Store(path, storage="sqlite", options=llvs.StoreOptions(busy_timeout=0.06)) as store:
         first = store.make_version(insert={"x": b"1"})
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(llvs.BusyError, match="60 ms"):
             store.make_version(first, update={"x": b"2"})
         with pytest.raises(llvs.BusyError, match="0 s|1 ms"):
-            with llvs.Store(path, storage="sqlite", busy_timeout=0) as impatient:
+            with llvs.Store(path, storage="sqlite", options=llvs.StoreOptions(busy_timeout=0)) as impatient:
                 impatient.make_version(first, update={"x": b"2"})
         other.execute("ROLLBACK")
         other.close()
@@ -124,7 +124,7 @@ def test_busy_timeout(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
 def test_a_busy_timeout_that_cannot_be(seconds: float, tmp_path: Path) -> None:
     with pytest.raises(llvs.InvalidArgumentError, match="busy_timeout"):
-        llvs.Store(tmp_path / "store", busy_timeout=seconds)
+        llvs.Store(tmp_path / "store", options=llvs.StoreOptions(busy_timeout=seconds))
 
 
 # Names

@@ -19,7 +19,7 @@ from conftest import ROOT, Contacts
 WRITER = """
 import sys, llvs
 path, storage = sys.argv[1:]
-with llvs.Coordinator(path, storage=storage, compaction_grace=0.001) as notes:
+with llvs.Coordinator(path, storage=storage, options=llvs.CoordinatorOptions(compaction_grace=0.001)) as notes:
     for round in range(5):
         notes.save(update={f"v{n:05}": b"changed" for n in range(0, 3000, 7)}, remove=[f"v{round + 1:05}"], insert={f"new{round}": b""})
     notes.store.compact()

@@ -357,7 +357,7 @@ def test_a_session_that_is_refused_for_ever(
         return {"result": 2001, "error": "No."} if given["uploadid"] == refused[0] else inner(request, given)
 
     monkeypatch.setattr(pcloud.service, f"_do_{step}", refuse)
-    with llvs.Store(tmp_path / "device", file_mode=0o600) as store:
+    with llvs.Store(tmp_path / "device", options=llvs.StoreOptions(file_mode=0o600)) as store:
         store.make_version(insert={"large": random.Random(1).randbytes(6_000_000)})
         with llvs.Exchange(store, pcloud.place(layout=layout)) as way, pytest.raises(llvs.TransportError, match="2001"):
             way.retrieve()

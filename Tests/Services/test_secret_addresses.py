@@ -108,7 +108,7 @@ def test_what_is_kept_of_a_session_is_for_its_owner_alone(tmp_path: Path, scheme
     """The session's file beside the store, also if a group shares the store."""
     cloud = Cloud(KINDS[scheme](), scheme, tmp_path)
     cloud.service.serials = map(Planted, itertools.count(1))
-    with llvs.Store(tmp_path / "device", file_mode=0o660) as store:
+    with llvs.Store(tmp_path / "device", options=llvs.StoreOptions(file_mode=0o660)) as store:
         save(store, "large", random.Random(5).randbytes(9 << 20))
         # The connection breaks in the session, again and again.
         cloud.service.inject("lost answer", 1_000, in_path)
@@ -124,7 +124,7 @@ def test_what_is_kept_of_a_session_is_for_its_owner_alone(tmp_path: Path, scheme
 def test_a_database_that_a_group_shares_holds_no_session(tmp_path: Path, mode: int) -> None:
     cloud = Cloud(KINDS["gdrive"](), "gdrive", tmp_path)
     cloud.service.serials = map(Planted, itertools.count(1))
-    with llvs.Store(tmp_path / "device.sqlite", storage="sqlite", file_mode=mode) as store:
+    with llvs.Store(tmp_path / "device.sqlite", storage="sqlite", options=llvs.StoreOptions(file_mode=mode)) as store:
         save(store, "large", random.Random(5).randbytes(9 << 20))
         cloud.service.inject("lost answer", 1_000, lambda request: request.method == "PUT" and in_path(request))
         with llvs.Exchange(store, cloud.place()) as way, pytest.raises(llvs.TransportError):

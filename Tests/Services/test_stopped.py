@@ -190,7 +190,7 @@ def test_a_large_single_file_goes_on_in_another_process(cloud: Cloud, tmp_path: 
         cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
     device, other = tmp_path / "device", tmp_path / "other"
     for number, folder in enumerate((device, other)):
-        with llvs.Store(folder, file_mode=0o660) as store:
+        with llvs.Store(folder, options=llvs.StoreOptions(file_mode=0o660)) as store:
             store.make_version(insert={"large": random.Random(number).randbytes(size)}, id="same")
     watch = Watch(cloud, before)
     process = start(cloud, device, "interchange")
@@ -226,7 +226,7 @@ def killed(cloud: Cloud, device: Path) -> int:
     size, before, _ = SINGLE[cloud.scheme]
     if cloud.scheme == "box":
         cloud.service.PART = 2 << 20  # type: ignore[attr-defined]
-    with llvs.Store(device, file_mode=0o660) as store:
+    with llvs.Store(device, options=llvs.StoreOptions(file_mode=0o660)) as store:
         store.make_version(insert={"large": random.Random(1).randbytes(size)}, id="same")
     watch = Watch(cloud, before)
     process = start(cloud, device, "interchange")
@@ -265,7 +265,7 @@ def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, ho
     killed(cloud, device)
     with llvs.Store(device) as store:
         other = tmp_path / "other"
-        with llvs.Store(other, file_mode=0o660) as copy:
+        with llvs.Store(other, options=llvs.StoreOptions(file_mode=0o660)) as copy:
             copy.make_version(insert={"large": store.at("same")["large"]}, id="same")
             exchange(copy, cloud.place())
         with llvs.Exchange(store, cloud.place(), restoration_state=b"new" if how == "new" else b"") as way:

@@ -96,9 +96,9 @@ def main(folder: Path) -> None:
         with llvs.Store(work / name, **options) as store:
             expected["stores"][name] = describe(store)
     shutil.copytree(work / "file", work / "compacted")
-    with llvs.Store(work / "compacted", compaction_grace=0.001) as store:
+    with llvs.Store(work / "compacted", options=llvs.StoreOptions(compaction_grace=0.001)) as store:
         store.compact()
-    with llvs.Store(work / "compacted", compaction_grace=0.001) as store:
+    with llvs.Store(work / "compacted", options=llvs.StoreOptions(compaction_grace=0.001)) as store:
         store.make_version(store.most_recent_head, insert={"after": b"the compaction"})
         expected["stores"]["compacted"] = describe(store)
     with llvs.Store(work / "file") as store, llvs.Exchange(store, (work / "folder").absolute().as_uri()) as exchange:

@@ -184,6 +184,7 @@ if TYPE_CHECKING:
         schema_of as schema_of,
     )
     from .observer import Observer as Observer
+    from .options import CoordinatorOptions as CoordinatorOptions, StoreOptions as StoreOptions
     from .projection import Projection as Projection, ProjectionProblem as ProjectionProblem
     from .sqlite_extension import sqlite_extension_path as sqlite_extension_path
     from .storage import DictStorage as DictStorage, Storage as Storage
@@ -290,6 +291,7 @@ _MODULES = {
     "sqlite_extension": "sqlite_extension_path",
     "store.state": "State",
     "storage": "DictStorage Storage",
+    "options": "CoordinatorOptions StoreOptions",
     "store.store": "Store",
     "syncer": "SyncConditions SyncEvent Syncer SyncPlace SyncReason SyncState SyncStatus Traffic",
     "coordinator.transaction": "Transaction",

@@ -22,9 +22,9 @@ from ..exchange.transport import Place, place_of
 from ..merge._arbiter_handle import ArbiterHandle
 from ..merge.arbiters import AnyArbiter
 from ..storage import Storage
-from ..store._options import StoreOptions, durability_number
+from ..store._options import OpeningOptions, durability_number, required
 from ..store.store import place_of_store
-from ..words import Compaction, Durability, SnapshotPolicy, StorageKind, ValueDifferences
+from ..words import Durability, StorageKind
 from ._rules import CoordinatorRules
 from ._sync import CoordinatorSync
 from ._undo import CoordinatorUndo
@@ -66,27 +66,17 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         metadata: Optional[_metadata.Metadata] = None,
         schema: Optional[Union[Mapping[str, Any], bytes]] = None,
         device: str = "",
-        name: str = "",
-        snapshots: SnapshotPolicy = "off",
-        exchange_durability: Durability = "full",
-        report_unportable: bool = False,
-        no_other_readers: bool = False,
         storage: Union[StorageKind, Storage] = "file",
         durability: Durability = "full",
-        memory_budget: int = 0,
         read_only: bool = False,
         create: bool = True,
-        cache_directory: Optional[PathLike] = None,
-        compaction: Compaction = "automatic",
-        compaction_grace: Optional[float] = None,
-        busy_timeout: Optional[float] = None,
-        file_mode: Optional[int] = None,
-        differences: ValueDifferences = "auto",
+        options: Optional[llvs.CoordinatorOptions] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
         """Opens a coordinator, and its store.
 
+        path, storage, durability, read_only, create, progress, cancel: as for `Store`.
         exchange: a first exchange: the path of a folder, a URL, a `Remote`, a `Transport` or `RemoteFiles` (under its `name`), as for
         `Exchange`; further ones by `attach`.
         arbiter: decides conflicts; None: `Rules()`. metadata: of every save; entries that a save passes override these.
@@ -94,42 +84,39 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         the coordinator opens nevertheless, and `schema().problem` says so.
         device: the name of the device, or of the person at it, whose saves `undo` reverts: the same each time, and different on each
         device. Saves carry it in their metadata, under "__llvs_device".
-        name: the name under which the current version is stored, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need
-        one each.
-        snapshots: "auto" keeps a snapshot at the place of each exchange up to date; "off".
-        exchange_durability: of exchanges that are passed as URLs; see the `durability` of `Exchange`.
-        report_unportable: for all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot
-        store as problems of the versions sent.
-        no_other_readers: True if no other implementation reads the places of this coordinator's exchanges. If False, and a place with
-        single files is attached, a save that would make another implementation fail is refused, as for `Exchange`. The rest is as for
-        `Store`. Errors: those of `Store` and `Exchange`, InvalidMetadataError.
+        options: what most programs leave as it is: the name of the current version for a second process, snapshots, exchanges with other
+        implementations, and the options of the store, see `CoordinatorOptions`.
+
+        Raises the errors of `Store` and `Exchange`, InvalidMetadataError.
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._store = None
         self._observers = set()
         self._transports = []
-        if snapshots not in _SNAPSHOTS:
-            raise errors.InvalidArgumentError(f"{snapshots!r} is no snapshot policy: use off or auto")
+        name, snapshots = "", c.SNAPSHOT_OFF
+        self._exchange_durability, self._report_unportable, self._no_other_readers = "full", False, False
+        if options is not None:
+            required(options, "CoordinatorOptions")
+            if options.snapshots not in _SNAPSHOTS:
+                raise errors.InvalidArgumentError(f"{options.snapshots!r} is no snapshot policy: use off or auto")
+            durability_number(options.exchange_durability)
+            name, snapshots = options.name, _SNAPSHOTS[options.snapshots]
+            self._exchange_durability = options.exchange_durability
+            self._report_unportable, self._no_other_readers = options.report_unportable, options.no_other_readers
         if exchange is not None:
             exchange = place_of(exchange)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
-        self._exchange_durability, self._report_unportable = exchange_durability, report_unportable
-        self._no_other_readers = no_other_readers
-        durability_number(exchange_durability)
         entries = _metadata.Entries(metadata)
         pieces = Column([encode(name), encode(device)])
-        options = StoreOptions(
-            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode,
-            differences,
-        )
+        opening = OpeningOptions(storage, durability, read_only=read_only, create=create, options=options)
         decides = ArbiterHandle(arbiter, lambda: self.store) if arbiter is not None else None
         pointer = ctypes.c_void_p()
         try:
             made = _structs.llvs_coordinator_options(
                 struct_size=ctypes.sizeof(_structs.llvs_coordinator_options),
-                snapshot_policy=_SNAPSHOTS[snapshots],
-                store=ctypes.addressof(options.struct),
+                snapshot_policy=snapshots,
+                store=ctypes.addressof(opening.struct),
                 arbiter=decides._pointer if decides is not None else None,
                 metadata=entries.address,
                 metadata_count=entries.count,
@@ -139,11 +126,11 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
             if pieces.sizes[1]:
                 made.device.data, made.device.size = pieces.addresses[1], pieces.sizes[1]
             control = Control(progress, cancel)
-            options.struct.control = control.address
+            opening.struct.control = control.address
             with control:
                 lib.llvs_coordinator_open(path_bytes(path) if path is not None else b"", byref(made), byref(pointer))
         finally:
-            options.close()
+            opening.close()
             if decides is not None:
                 decides.close()
         super().__init__(pointer.value or 0)

@@ -16,7 +16,7 @@ from ..storage import Storage
 from ..words import StorageKind
 from . import _pages
 from ._lzfse import Decoder, put_decoder
-from ._options import StoreOptions
+from ._options import OpeningOptions
 from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, SizeReport, SizeRow, Statistics, VerifyReport
 from .snapshot import Snapshot
 
@@ -167,8 +167,8 @@ class Maintenance(Handle):
         the new store. Cost: reads the damaged store up to three times.
         """
         pointer = ctypes.c_void_p()
-        source = StoreOptions(storage, "full", 0, True, False, None, "on_request", None)
-        target = StoreOptions(into_storage, "full", 0, False, True, None, "automatic", None)
+        source = OpeningOptions(storage, read_only=True, create=False, compaction="on_request")
+        target = OpeningOptions(into_storage)
         try:
             with Control(progress, cancel) as control:
                 lib.llvs_store_salvage(

@@ -7,13 +7,15 @@ import sys
 from contextlib import nullcontext
 from typing import Any, Optional, Union
 
+import llvs
+
 from .. import errors
 from .._abi import metadata as _metadata
-from .._abi.memory import Column, PathLike, encode, path_bytes
+from .._abi.memory import Column, encode, path_bytes
 from .._abi.sources import SourceArray
 from .._generated import constants as c, structs as _structs
 from ..storage import Storage
-from ..words import Compaction, Durability, StorageKind, ValueDifferences
+from ..words import Compaction, Durability, StorageKind
 
 _STORAGES = {"file": c.STORAGE_FILE, "sqlite": c.STORAGE_SQLITE, "memory": c.STORAGE_MEMORY}
 _DURABILITIES = {"full": c.DURABILITY_FULL, "normal": c.DURABILITY_NORMAL}
@@ -28,23 +30,30 @@ def durability_number(durability: Durability) -> int:
     return _DURABILITIES[durability]
 
 
-class StoreOptions:
+def required(options: Any, name: str) -> None:
+    """Raises TypeError for options that are not of the class `llvs.<name>`."""
+    # The class is imported with its first object, and not by programs without options.
+    if not isinstance(options, getattr(llvs, name)):
+        raise TypeError(f"options is an llvs.{name}, not {type(options).__name__}")
+
+
+class OpeningOptions:
     """An `llvs_store_options`, and everything that it points to."""
 
     def __init__(
         self,
-        storage: Union[StorageKind, Storage],
-        durability: Durability,
-        memory_budget: int,
-        read_only: bool,
-        create: bool,
-        cache_directory: Optional[PathLike],
-        compaction: Compaction,
-        compaction_grace: Optional[float],
-        busy_timeout: Optional[float] = None,
-        file_mode: Optional[int] = None,
-        differences: ValueDifferences = "auto",
+        storage: Union[StorageKind, Storage] = "file",
+        durability: Durability = "full",
+        *,
+        read_only: bool = False,
+        create: bool = True,
+        compaction: Compaction = "automatic",
+        options: Optional[llvs.StoreOptions] = None,
     ) -> None:
+        if options is not None:
+            required(options, "StoreOptions")
+            compaction = options.compaction
+        file_mode = options.file_mode if options is not None else None
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
         number = durability_number(durability)
@@ -52,8 +61,8 @@ class StoreOptions:
             raise errors.InvalidArgumentError(f"the file mode is {file_mode:#o}; give permissions such as 0o600")
         if compaction not in _COMPACTIONS:
             raise errors.InvalidArgumentError(f"{compaction!r} is no compaction: use automatic, on_request or always")
-        if differences not in _DIFFERENCES:
-            raise errors.InvalidArgumentError(f"{differences!r} says nothing of differences: use auto, on or off")
+        if options is not None and options.differences not in _DIFFERENCES:
+            raise errors.InvalidArgumentError(f"{options.differences!r} says nothing of differences: use auto, on or off")
         self.handle = None if isinstance(storage, str) else storage._new_handle()
         self.struct = _structs.llvs_store_options(
             struct_size=ctypes.sizeof(_structs.llvs_store_options),
@@ -62,15 +71,21 @@ class StoreOptions:
             read_only=int(read_only),
             must_exist=int(not create),
             compaction=_COMPACTIONS[compaction],
-            memory_budget=memory_budget,
             host_storage=self.handle._pointer if self.handle is not None else None,
-            # The library reads 0 as the default.
-            compaction_grace=0 if compaction_grace is None else compaction_grace or sys.float_info.min,
-            busy_timeout=0 if busy_timeout is None else busy_timeout or sys.float_info.min,
             file_mode=0 if file_mode is None else file_mode,
-            differences=_DIFFERENCES[differences],
         )
-        self._cache = path_bytes(cache_directory) if cache_directory is not None else b""
+        if options is not None:
+            self._add(options)
+
+    def _add(self, options: llvs.StoreOptions) -> None:
+        self.struct.memory_budget = options.memory_budget
+        self.struct.differences = _DIFFERENCES[options.differences]
+        # The library reads 0 as the default.
+        if options.compaction_grace is not None:
+            self.struct.compaction_grace = options.compaction_grace or sys.float_info.min
+        if options.busy_timeout is not None:
+            self.struct.busy_timeout = options.busy_timeout or sys.float_info.min
+        self._cache = path_bytes(options.cache_directory) if options.cache_directory is not None else b""
         if self._cache:
             self._column = Column([self._cache])
             self.struct.cache_directory.data, self.struct.cache_directory.size = self._column.addresses[0], len(self._cache)

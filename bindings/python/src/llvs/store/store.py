@@ -11,6 +11,8 @@ import ctypes
 import os
 from typing import Any, Callable, Iterable, Optional, Union
 
+import llvs
+
 from .. import _abi, errors
 from .._abi import metadata as _metadata
 from .._abi.handle import Handle
@@ -19,13 +21,13 @@ from .._generated import constants as c
 from ..control import CancelToken, Control, ProgressCallback
 from ..observer import Observer, notify_thunk, observe
 from ..storage import Storage
-from ..words import Compaction, Durability, StorageKind, ValueDifferences
+from ..words import Durability, StorageKind
 from ._change_array import CHANGE_SIZE, ChangeArray, Entries
 from ._differences import Differences
 from ._history import HistoryReading, take_version, the
 from ._maintenance import Maintenance
 from ._merging import Merging
-from ._options import NO_OPTIONS, StoreOptions, VersionOptions
+from ._options import NO_OPTIONS, OpeningOptions, VersionOptions
 from ._packing import Packing
 from ._values import ValueReading
 from .versions import AnyVersion, Change, Version
@@ -62,15 +64,9 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         *,
         storage: Union[StorageKind, Storage] = "file",
         durability: Durability = "full",
-        memory_budget: int = 0,
         read_only: bool = False,
         create: bool = True,
-        cache_directory: Optional[PathLike] = None,
-        compaction: Compaction = "automatic",
-        compaction_grace: Optional[float] = None,
-        busy_timeout: Optional[float] = None,
-        file_mode: Optional[int] = None,
-        differences: ValueDifferences = "auto",
+        options: Optional[llvs.StoreOptions] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> None:
@@ -78,17 +74,8 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
 
         path: a directory (storage "file") or a database file ("sqlite"); not needed for "memory" or a `Storage` object.
         durability: "full" (a power cut loses no acknowledged version) or "normal" (it may lose the newest ones; the rest is whole).
-        memory_budget: bytes of caches in memory; 0: 64 MiB.
         create: False: a store that does not exist is an error.
-        cache_directory: for "file", a directory for caches outside the store.
-        compaction: for "file", when small files are compacted: "automatic" (automatically when it is worthwhile, and on request, but not in
-        a folder that a syncing program copies), "on_request" (by `compact` only, and not in such a folder), "always".
-        compaction_grace: seconds for which compacted files are kept, for programs that are copying the store; None: 900.
-        busy_timeout: with "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
-        file_mode: permissions of new files, restricted by the umask; None: 0o600, for their owner only.
-        differences: whether to store values as differences from earlier ones of the same id, if that needs less space: "auto" (in new
-        stores, and in stores that have such values), "on", "off". A library from before differences cannot read versions with such values.
-
+        options: what most programs leave as it is: caches, compaction, permissions of files and the like, see `StoreOptions`.
         progress, cancel: receive the progress of opening, in versions, and cancel it: then nothing is open.
 
         Raises NotFoundError, NotDirectoryError, StorageError (not a store, of a newer format, ...), PermissionDeniedError,
@@ -97,20 +84,17 @@ class Store(HistoryReading, ValueReading, Differences, Merging, Packing, Mainten
         """
         self._path, self._kind = os.fsdecode(path) if path is not None else "", storage
         self._observers: set[Observer] = set()
-        options = StoreOptions(
-            storage, durability, memory_budget, read_only, create, cache_directory, compaction, compaction_grace, busy_timeout, file_mode,
-            differences,
-        )
+        opening = OpeningOptions(storage, durability, read_only=read_only, create=create, options=options)
         if path is None and storage in ("file", "sqlite"):
             raise errors.InvalidArgumentError(f"a store with the storage {storage!r} needs a path")
         try:
             pointer = ctypes.c_void_p()
             control = Control(progress, cancel)
-            options.struct.control = control.address
+            opening.struct.control = control.address
             with control:
-                lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(options.struct), byref(pointer))
+                lib.llvs_store_open(path_bytes(path) if path is not None else b"", byref(opening.struct), byref(pointer))
         finally:
-            options.close()
+            opening.close()
         super().__init__(pointer.value or 0)
         self._calls_back = self._storage_calls_back = isinstance(storage, Storage)
 

@@ -231,7 +231,7 @@ class FaultyStorage(Storage):
             inner = self._inner._new_handle()
         else:
             kind, durability, compaction = self._options
-            options = _options.StoreOptions(kind, durability, 0, False, True, None, compaction, None)
+            options = _options.OpeningOptions(kind, durability, compaction=compaction)
             path = b"" if self._inner is None else _memory.path_bytes(self._inner)
             lib.llvs_testing_storage(path, ctypes.byref(options.struct), ctypes.byref(made))
             inner = StorageHandle.of_pointer(made.value or 0)

@@ -34,7 +34,8 @@ def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
     coordinator = None
     try:
         path, storage = session.place()
-        coordinator = llvs.Coordinator(path, storage=storage, create=False, read_only=True, name=session.coordinator_name)
+        options = llvs.CoordinatorOptions(name=session.coordinator_name)
+        coordinator = llvs.Coordinator(path, storage=storage, create=False, read_only=True, options=options)
         yield coordinator
     except Exception:
         # The command itself reports the error when it is run.

@@ -83,9 +83,10 @@ class Session:
             user = str(os.getuid())
         return f"{user}@{socket.gethostname()} (llvs)"
 
-    def _open(self, **options: Any) -> llvs.Coordinator:
+    def _open(self, **arguments: Any) -> llvs.Coordinator:
         path, storage = self.place()
-        coordinator = llvs.Coordinator(path, storage=storage, create=False, name=self.coordinator_name, **options)
+        options = llvs.CoordinatorOptions(name=self.coordinator_name)
+        coordinator = llvs.Coordinator(path, storage=storage, create=False, options=options, **arguments)
         click.get_current_context().call_on_close(coordinator.close)
         return coordinator
 

@@ -59,7 +59,8 @@ def current_version(
     otherwise the most recent head. Works while a program has the coordinator open, and changes nothing. Raises what opening a store raises.
     """
     try:
-        with llvs.Coordinator(path, storage=storage, name=name, read_only=True, create=False) as coordinator:
+        options = llvs.CoordinatorOptions(name=name)
+        with llvs.Coordinator(path, storage=storage, read_only=True, create=False, options=options) as coordinator:
             current = coordinator.current_version
     except llvs.BusyError:
         return store.most_recent_head
