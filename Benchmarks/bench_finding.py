@@ -96,7 +96,8 @@ def run(folder, rows, count, back):
 
         columns = [{"name": name, "pointer": "/" + name, "type": type} for name, type in
                    (("lastName", "text"), ("firstName", "text"), ("born", "integer"))]  # fmt: skip
-        with llvs.Projection(store, folder / "view.sqlite", {"tables": {"people": {"prefix": "contact/", "columns": columns}}}) as view:
+        people = {"prefix": "contact/", "columns": columns}
+        with llvs.sqlite.Projection(store, folder / "view.sqlite", {"tables": {"people": people}}) as view:
             rows.time("project", lambda: view.update(head))
             for i in range(20):
                 head = store.make_version(head, update={draw.choice(ids): json.dumps(document(draw, i)).encode()}).id

@@ -145,7 +145,7 @@ def heads_that_are_merges(folder, size):
 def merged_texts(folder, texts):
     """Merges texts of a base and two sides."""
     folder.mkdir(parents=True)
-    return Spent(functools.partial(llvs.merge_values, *(text.encode() for text in texts), "text"))
+    return Spent(functools.partial(llvs.merge.merge_values, *(text.encode() for text in texts), "text"))
 
 
 def lines_of_which_few_are_unique(folder, size):

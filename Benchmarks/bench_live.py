@@ -73,7 +73,7 @@ def sees(wire_address, address, path, count):
         wire.sendall(take(wire, 1))
     with llvs.Store(path) as store:
         more = threading.Semaphore(0)
-        with store.observe(more.release), llvs.connect(store, address, PAIRING, identity=bytes([1]) * 32) as link:
+        with store.observe(more.release), llvs.live.connect(store, address, PAIRING, identity=bytes([1]) * 32) as link:
             link.wait()
             seen = store.statistics().versions
             wire.sendall(b"r")
@@ -86,7 +86,7 @@ def sees(wire_address, address, path, count):
 
 
 def latency(folder, count):
-    with llvs.Store(folder / "here") as store, llvs.listen({PAIRING: store}, ("127.0.0.1", 0), identity=bytes([2]) * 32) as listener:
+    with llvs.Store(folder / "here") as store, llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0), identity=bytes([2]) * 32) as listener:
         head = store.make_version(insert={"a": b"0"})
         with Child(sees, listener.address, folder / "there", count) as wire:
             bare, live = [], []
@@ -118,7 +118,7 @@ def receives(wire_address, address, path, size):
     wire = connected(wire_address)
     with llvs.Store(path) as store:
         begun, spent = time.perf_counter(), time.process_time()
-        with llvs.connect(store, address, PAIRING) as link:
+        with llvs.live.connect(store, address, PAIRING) as link:
             link.wait()
             seconds, spent = time.perf_counter() - begun, time.process_time() - spent
             received = link.state.received
@@ -159,10 +159,10 @@ def new_peer(folder, count):
             written, writing = time.perf_counter() - begun, time.process_time() - spent
             assert len(here.retrieve().versions) >= count
             exchanged, reading = time.perf_counter() - begun, time.process_time() - spent - writing
-        with llvs.Store(storage="memory") as other, llvs.Peer(store, PAIRING, initiator=True) as one, llvs.Peer(
+        with llvs.Store(storage="memory") as other, llvs.live.Peer(store, PAIRING, initiator=True) as one, llvs.live.Peer(
                 other, PAIRING, initiator=False) as two:
             bytes_, _ = carry(one, two)
-        with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+        with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
             with Child(receives, listener.address, folder / "new", bytes_[0]) as wire:
                 told, spent = wire.makefile("r"), time.process_time()
                 seconds, received, receiving = told.readline().split()
@@ -182,11 +182,11 @@ def new_peer(folder, count):
 def negotiation(folder, count, differing):
     with llvs.Store(storage="memory") as a, llvs.Store(storage="memory") as b:
         fill(a, count - differing // 2)
-        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+        with llvs.live.Peer(a, PAIRING, initiator=True) as one, llvs.live.Peer(b, PAIRING, initiator=False) as two:
             carry(one, two)
         fill(a, differing // 2, base=a.most_recent_head)
         fill(b, differing // 2, base=b.most_recent_head)
-        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+        with llvs.live.Peer(a, PAIRING, initiator=True) as one, llvs.live.Peer(b, PAIRING, initiator=False) as two:
             bytes_, turns = carry(one, two)
             assert one.state.received == two.state.received == differing // 2
         versions = {version.id for version in a.history()} == {version.id for version in b.history()}
@@ -205,7 +205,7 @@ def ranges(folder, count, heads, differing):
         for number in range(differing // 2):
             a.make_version(last[number * 7 % heads], insert={f"a{number}": os.urandom(50) + bytes(50)})
             b.make_version(last[number * 11 % heads], insert={f"b{number}": os.urandom(50) + bytes(50)})
-        with llvs.Peer(a, PAIRING, initiator=True) as one, llvs.Peer(b, PAIRING, initiator=False) as two:
+        with llvs.live.Peer(a, PAIRING, initiator=True) as one, llvs.live.Peer(b, PAIRING, initiator=False) as two:
             begun = time.perf_counter()
             bytes_, turns = carry(one, two)
             seconds = time.perf_counter() - begun
@@ -228,7 +228,7 @@ def connects_often(wire_address, address, count):
         links = []
         for number in range(count):
             connection = socket.create_connection(address, source_address=(f"127.0.1.{number // 50 + 1}", 0))
-            links.append(llvs.Link(llvs.Peer(store, PAIRING, initiator=True), connection))
+            links.append(llvs.live.Link(llvs.live.Peer(store, PAIRING, initiator=True), connection))
             assert links[-1].wait(60)
         wire.sendall(b"r")
         take(wire, 1)
@@ -259,7 +259,7 @@ def idle_ends(count):
         a.make_version(insert={"a": b"1"})
         before, ends = memory(), []
         for _ in range(count):
-            one, two = llvs.Peer(a, PAIRING, initiator=True), llvs.Peer(b, PAIRING, initiator=False)
+            one, two = llvs.live.Peer(a, PAIRING, initiator=True), llvs.live.Peer(b, PAIRING, initiator=False)
             carry(one, two)
             ends += [one, two]
         print(f"an end of a connection that is idle: {(memory() - before) / len(ends):.1f} KiB, in {len(ends):,}")
@@ -268,16 +268,16 @@ def idle_ends(count):
 
 
 def idle_links(count):
-    """The same with `llvs.listen`; the goal is 64 KiB for each. The other ends are in another process."""
+    """The same with `llvs.live.listen`; the goal is 64 KiB for each. The other ends are in another process."""
     many_descriptors()
-    with llvs.Store(storage="memory") as store, llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+    with llvs.Store(storage="memory") as store, llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         store.make_version(insert={"a": b"1"})
         before = memory()
         with Child(connects_often, listener.address, count) as wire:
             take(wire, 1)
             links = listener.links
             assert len(links) == count and all(link.wait(60) for link in links)
-            print(f"an idle connection of llvs.listen, with its thread: {(memory() - before) / count:.1f} KiB, of {count:,}")
+            print(f"an idle connection of llvs.live.listen, with its thread: {(memory() - before) / count:.1f} KiB, of {count:,}")
             # Threads that have worked keep some of the memory that they freed.
             store.make_version(store.most_recent_head, insert={"b": bytes(100)})
             assert all(link.wait(60) for link in links)

@@ -31,10 +31,10 @@ MEMORY = """
 import pathlib, re, sys, llvs
 def told(name): return int(re.search(name + r":\\s*(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
 rules, *values = [pathlib.Path(name).read_bytes() for name in sys.argv[1:]]
-llvs.merge_values(b"[1]", b"[2]", b"[3]")
+llvs.merge.merge_values(b"[1]", b"[2]", b"[3]")
 pathlib.Path("/proc/self/clear_refs").write_text("5")
 before = told("VmRSS")
-merged = llvs.merge_values(*values, rules)
+merged = llvs.merge.merge_values(*values, rules)
 print(told("VmHWM") - before)
 """
 #: The goals: milliseconds, and memory divided by the size of the inputs.
@@ -282,7 +282,7 @@ def ours(case, folder, runs):
     rules = spelled({"merge": 1, "ids": {"": case.rules}})
     times = []
     for _ in range(runs):
-        seconds, merged = timed(lambda: llvs.merge_values(*case.values, rules))
+        seconds, merged = timed(lambda: llvs.merge.merge_values(*case.values, rules))
         assert merged.data
         times.append(seconds)
     if not PROCESS.exists():
@@ -361,7 +361,7 @@ def worst_texts(size):
     rules, times = spelled({"merge": 1, "ids": {"": "text"}}), {}
     for name, texts in texts_that_defeat_comparing(random.Random(2), size):
         values = [text.encode() for text in texts]
-        times[name] = timed(lambda: llvs.merge_values(*values, rules), time.process_time)[0]
+        times[name] = timed(lambda: llvs.merge.merge_values(*values, rules), time.process_time)[0]
     return by_the_ordinary(times)
 
 
@@ -452,7 +452,7 @@ def worst_documents(size):
     times = {}
     for name, rule, values in documents_that_take_long(random.Random(3), size):
         rules = spelled({"merge": 1, "ids": {"": rule}})
-        seconds = min(timed(lambda: llvs.merge_values(*values, rules), time.process_time)[0] for _ in range(2))
+        seconds = min(timed(lambda: llvs.merge.merge_values(*values, rules), time.process_time)[0] for _ in range(2))
         times[name] = seconds / sum(map(len, values))
     return by_the_ordinary(times)
 

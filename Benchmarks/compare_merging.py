@@ -68,7 +68,7 @@ def ours(situation: Situation) -> tuple[Any, bool]:
     import llvs
 
     sides = [document(situation.side(edits)) for edits in ([], situation.newer, situation.older)]
-    merged = llvs.merge_values(*sides, situation.rule)
+    merged = llvs.merge.merge_values(*sides, situation.rule)
     assert merged.data is not None
     return merged.data.decode() if isinstance(situation.base, str) else json.loads(merged.data), bool(merged.records)
 

@@ -107,11 +107,11 @@ def most(kind):
     import llvs
 
     values, rules = inputs(kind)
-    llvs.merge_values(b"[1]", b"[2]", b"[3]", rules)
+    llvs.merge.merge_values(b"[1]", b"[2]", b"[3]", rules)
     # On Linux, writing 5 there resets the peak of memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = told("VmRSS")
-    merged = llvs.merge_values(*values, rules)
+    merged = llvs.merge.merge_values(*values, rules)
     taken = told("VmHWM") - before
     assert merged.data
     return taken / sum(map(len, values))

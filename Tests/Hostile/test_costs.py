@@ -147,5 +147,5 @@ def test_keys_of_metadata_are_bounded(tmp_path: Path, count: int) -> None:
             assert not result.problems and len(store.versions(["many"])[0].metadata) == count and made()
         else:
             assert [problem.code for problem in result.problems] == [llvs.ErrorCode.INVALID_METADATA] and not store.heads()
-            with pytest.raises(llvs.InvalidMetadataError, match="65537 keys"):
+            with pytest.raises(llvs.errors.InvalidMetadataError, match="65537 keys"):
                 made()

@@ -217,7 +217,7 @@ with llvs.Store(path, durability=durability) as store:
     assert reads("one", "k7") == (value(7) if size >= first else None)
     assert reads("two", "k7") is None
     messages = []
-    with llvs.observe_log(lambda level, message: messages.append(message), "error"):
+    with llvs.log.observe_log(lambda level, message: messages.append(message), "error"):
         store.make_version(None, id="three", insert={"more": b"1"}, root=True)
     assert len(messages) == 1 and "was cut short while it was being written" in messages[0], messages
     store.make_version("three", id="four", insert={"yet more": b"2"})
@@ -255,7 +255,7 @@ with llvs.Store(path, durability="normal") as store:
     with segment.open("r+b") as opened:
         opened.truncate(100)
     messages = []
-    with llvs.observe_log(lambda level, message: messages.append(message), "warning"):
+    with llvs.log.observe_log(lambda level, message: messages.append(message), "warning"):
         merged = store.merge_heads("one")
     assert merged is not None and store.at(merged).keys() == {"k0", "k one", "k two", "k three"}
     assert any("1 heads of" in message and "were not merged, and stay heads" in message for message in messages), messages

@@ -15,29 +15,29 @@ import llvs
 COPIES = 300
 
 
-class Shelf(llvs.RemoteFiles):
+class Shelf(llvs.exchange.RemoteFiles):
     """Files in a dictionary, which attackers change. Counts what is read of packs."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files, self.name, self.reads = files, "shelf", 0
 
-    def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+    def list(self, directory: str) -> Iterator[llvs.exchange.RemoteFile]:
         folders = set()
         for name, data in list(self.files.items()):
             parent, _, last = name.rpartition("/")
             if parent == directory:
-                yield llvs.RemoteFile(last, len(data))
+                yield llvs.exchange.RemoteFile(last, len(data))
             elif parent.startswith(directory + "/"):
                 folders.add(parent[len(directory) + 1 :].partition("/")[0])
         for folder in sorted(folders):
-            yield llvs.RemoteFile(folder, 0, is_directory=True)
+            yield llvs.exchange.RemoteFile(folder, 0, is_directory=True)
 
     def read(self, name: str, offset: int, size: int) -> Optional[bytes]:
         data = self.files.get(name)
         self.reads += "/log/" in name
         return None if data is None else data[offset : offset + size if size else None]
 
-    def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+    def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
         content = io.BytesIO()
         file.write_to(content)
         if name in self.files and not replaces:
@@ -52,7 +52,7 @@ class Shelf(llvs.RemoteFiles):
 class Device:
     """A store, and an identity that opens the place."""
 
-    def __init__(self, store: llvs.Store, identity: llvs.KeyPair) -> None:
+    def __init__(self, store: llvs.Store, identity: llvs.exchange.KeyPair) -> None:
         self.store, self.identity, self.reads = store, identity, 0
 
     def open(self, files: dict[str, bytes], recipients: tuple[str, ...] = ()) -> llvs.Exchange:
@@ -60,7 +60,7 @@ class Device:
         place = llvs.Remote(self.shelf, layout="packed", identity=self.identity.secret, recipients=recipients)
         return llvs.Exchange(self.store, place)
 
-    def exchange(self, files: dict[str, bytes], recipients: tuple[str, ...] = ()) -> llvs.ExchangeResult:
+    def exchange(self, files: dict[str, bytes], recipients: tuple[str, ...] = ()) -> llvs.exchange.ExchangeResult:
         with self.open(files, recipients) as way:
             got = way.retrieve()
             self.reads = self.shelf.reads
@@ -79,13 +79,13 @@ class Made(NamedTuple):
     """A place with five packs of Ann's, of which Bob is a member."""
 
     files: dict[str, bytes]
-    ann: llvs.KeyPair
-    bob: llvs.KeyPair
+    ann: llvs.exchange.KeyPair
+    bob: llvs.exchange.KeyPair
 
 
 @pytest.fixture(scope="module")
 def made() -> Made:
-    ann, bob = llvs.new_identity(), llvs.new_identity()
+    ann, bob = llvs.exchange.new_identity(), llvs.exchange.new_identity()
     files: dict[str, bytes] = {}
     with llvs.Store(storage="memory") as store:
         device = Device(store, ann)
@@ -140,16 +140,16 @@ def test_old_keys_take_nobody_back(made: Made, new_store: Callable[[], llvs.Stor
     newer = {name: files.pop(name) for name in list(files) if "/keys/" in name and name not in made.files}
     before = dict(files)
     ann.save(b"nor this")
-    with pytest.raises(llvs.EncryptionError) as error:
+    with pytest.raises(llvs.errors.EncryptionError) as error:
         ann.exchange(files)
     assert error.value.code == llvs.ErrorCode.KEYS_FORKED and files == before
     got = bob.exchange(files)
     assert not got.retrieved and llvs.ErrorCode.KEY_MISSING in {problem.code for problem in got.problems}
     # With a ring of its own under the old keys, in the place of the newer one.
     with bob.open(files) as way:
-        way.add_member(llvs.new_identity().recipient, "a spare device")
+        way.add_member(llvs.exchange.new_identity().recipient, "a spare device")
         way.rekey(renew=True)
-    with pytest.raises(llvs.EncryptionError):
+    with pytest.raises(llvs.errors.EncryptionError):
         ann.exchange(files)
     files.update(newer)
     got = ann.exchange(files)

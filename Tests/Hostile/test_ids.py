@@ -37,7 +37,7 @@ def publish(folder: Path, id: str, files: tuple[bytes, bytes]) -> None:
         (folder / name / id).write_bytes(data)
 
 
-def problems(result: llvs.ExchangeResult) -> list[tuple[str, int]]:
+def problems(result: llvs.exchange.ExchangeResult) -> list[tuple[str, int]]:
     """Their names and codes."""
     return [(problem.name, problem.code) for problem in result.problems]
 
@@ -47,13 +47,13 @@ def ids(store: llvs.Store) -> set[str]:
     return {version.id for version in store.history()}
 
 
-def retrieve(store: llvs.Store, folder: Path) -> llvs.ExchangeResult:
+def retrieve(store: llvs.Store, folder: Path) -> llvs.exchange.ExchangeResult:
     """By an exchange that knows nothing from before."""
     with llvs.Exchange(store, folder) as exchange:
         return exchange.retrieve()
 
 
-def send(store: llvs.Store, folder: Path) -> llvs.ExchangeResult:
+def send(store: llvs.Store, folder: Path) -> llvs.exchange.ExchangeResult:
     """Likewise."""
     with llvs.Exchange(store, folder) as exchange:
         return exchange.send()
@@ -196,7 +196,7 @@ def test_twins_hide_nothing(tmp_path: Path, folder: Path, storage: str, first: s
         publish(folder, "on-the-twin", files_of("on-the-twin", (twin,)))
         result = retrieve(store, folder)
         assert not result.problems and set(result.versions) == {twin, "on-the-twin"}
-        with pytest.raises(llvs.InvalidIDError):
+        with pytest.raises(llvs.errors.InvalidIDError):
             store.make_version(made[-1], id="".join(c.lower() if i % 2 else c.upper() for i, c in enumerate(first)))
     for _ in range(2):
         with llvs.Store(path, storage=storage) as store:
@@ -233,7 +233,7 @@ def test_a_segment_with_a_twin(tmp_path: Path) -> None:
         assert ids(store) == {*made, *twin}
 
 
-class Folding(llvs.Transport):
+class Folding(llvs.exchange.Transport):
     """A place that takes names in any case for one."""
 
     name = "a place that folds case"
@@ -358,7 +358,7 @@ def test_a_snapshot_with_a_forged_version_and_the_genuine_one(folder: Path, wher
     # A snapshot with any other duplicate is refused as a whole.
     with llvs.Store(storage="memory") as store:
         for twice in (genuine, on_it):
-            with pytest.raises(llvs.SnapshotError, match="occurs twice"):
+            with pytest.raises(llvs.errors.SnapshotError, match="occurs twice"):
                 store.restore_snapshot(snapshot(folder / "third", genuine, on_it, twice))
             assert ids(store) == set()
 

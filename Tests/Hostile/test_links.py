@@ -57,7 +57,7 @@ def test_linked_sub_folders_are_neither_read_nor_written(tmp_path: Path, private
             for call in (exchange.send, exchange.retrieve, exchange.verify, exchange.put_snapshot):
                 try:
                     call()
-                except llvs.NotDirectoryError:
+                except llvs.errors.NotDirectoryError:
                     pass
         assert [version.id for version in store.history()] == [own.id]
     assert files(private) == before

@@ -112,7 +112,7 @@ def test_something_in_the_place_of_a_note(tmp_path: Path, kind: str, what: str) 
     note.parent.mkdir(exist_ok=True)
     put(note, what)
     messages: list[str] = []
-    with llvs.observe_log(lambda level, message: messages.append(message), "warning"), llvs.Coordinator(path, storage=kind) as one:
+    with llvs.log.observe_log(lambda level, message: messages.append(message), "warning"), llvs.Coordinator(path, storage=kind) as one:
         with pytest.raises(llvs.BusyError):
             llvs.Coordinator(path, storage=kind)
         made = one.save(insert={"a": b"1"})
@@ -196,7 +196,7 @@ def test_a_note_of_another_user(shared: Path, kind: str, is_sticky: bool) -> Non
     note.chmod(0o666)
     os.chown(note, NEIGHBOUR, NEIGHBOUR)
     messages: list[str] = []
-    with open(note, "r+b") as file, llvs.observe_log(lambda level, message: messages.append(message), "warning"):
+    with open(note, "r+b") as file, llvs.log.observe_log(lambda level, message: messages.append(message), "warning"):
         fcntl.flock(file, fcntl.LOCK_EX)
         os.seteuid(VICTIM)
         at = newest.id

@@ -56,12 +56,12 @@ def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
                     reader.reload()
                     outcomes.add("reloaded")
                     assert version.id in reader, f"{free} descriptors"
-                except llvs.TooManyFilesError:
+                except llvs.errors.TooManyFilesError:
                     outcomes.add("refused")
                 try:
                     with llvs.Store(path) as another:
                         assert version.id in another, f"{free} descriptors"
-                except llvs.TooManyFilesError:
+                except llvs.errors.TooManyFilesError:
                     pass
             # Once there are enough descriptors, no version is missing.
             reader.reload()
@@ -93,7 +93,7 @@ def test_what_cannot_be_synced_for_want_of_descriptors_is_not_written(tmp_path: 
                         store.merge(*sides)
                     else:
                         store.make_version(base, insert={"more": os.urandom(LARGE if what == "large" else 9)})
-                except llvs.TooManyFilesError:
+                except llvs.errors.TooManyFilesError:
                     refused += 1
                     added = 0
             store.reload()
@@ -250,7 +250,7 @@ if child == 0:
     try:
         store.make_version(version, insert={"a": b"2"})
         os._exit(1)
-    except llvs.ForkedError:
+    except llvs.errors.ForkedError:
         os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 store.make_version(version, insert={"a": b"3"})
@@ -280,9 +280,9 @@ def test_an_exchange_within_its_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(path)
     with llvs.Store(path) as store:
         for place in (path, path / "shared", path / "segments", tmp_path / "link" / "shared"):
-            with pytest.raises(llvs.InvalidArgumentError, match="beside it"):
+            with pytest.raises(llvs.errors.InvalidArgumentError, match="beside it"):
                 llvs.Exchange(store, place)
         assert not (path / "shared").exists()
         llvs.Exchange(store, tmp_path / "store2").close()
-    with llvs.Coordinator(path) as coordinator, pytest.raises(llvs.InvalidArgumentError):
+    with llvs.Coordinator(path) as coordinator, pytest.raises(llvs.errors.InvalidArgumentError):
         coordinator.attach(path)

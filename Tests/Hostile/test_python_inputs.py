@@ -76,7 +76,8 @@ def lying_str(size: int, text: str) -> str:
 def test_bytes_that_lie_about_their_size(store: llvs.Store, size: int) -> None:
     data = lying_bytes(size)
     version = store.make_version(
-        insert={"a": data, "b": bytearray(SECRET)}, changes=[llvs.Change.insert("c", data), llvs.Change(llvs.ChangeKind.INSERT, "d", data)]
+        insert={"a": data, "b": bytearray(SECRET)},
+        changes=[llvs.Change.insert("c", data), llvs.Change(llvs.store.ChangeKind.INSERT, "d", data)],
     )
     version = store.make_version(version, insert=[("e", data)], update={"f": iter([data, data])})
     assert dict(store.at(version)) == {**dict.fromkeys("abcde", SECRET), "f": SECRET * 2}
@@ -267,7 +268,7 @@ def test_metadata_with_lone_surrogates(store: llvs.Store, tmp_path: Path, metada
         lambda: store.merge(root, root, metadata=metadata),
         lambda: llvs.Coordinator(tmp_path / "other.llvs", metadata=metadata),
     ):
-        with pytest.raises(llvs.InvalidMetadataError, match="lone surrogate") as caught:
+        with pytest.raises(llvs.errors.InvalidMetadataError, match="lone surrogate") as caught:
             call()
         assert caught.value.code is llvs.ErrorCode.INVALID_METADATA
         assert str(caught.value).isascii()
@@ -327,7 +328,7 @@ class Places(list):  # type: ignore[type-arg]
         return self.count
 
 
-class LyingStorage(llvs.DictStorage):
+class LyingStorage(llvs.storage.DictStorage):
     """Claims sizes and numbers that are not there."""
 
     def __init__(self, what: str) -> None:
@@ -389,7 +390,7 @@ def test_a_storage_that_lies(what: str) -> None:
         storage.report(0, b"late")
 
 
-class LyingTransport(llvs.Transport):
+class LyingTransport(llvs.exchange.Transport):
     """Hands out what another holds, as objects that lie."""
 
     def __init__(self, files: dict[str, tuple[bytes, bytes]], size: int) -> None:

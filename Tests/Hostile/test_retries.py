@@ -28,7 +28,7 @@ EVIL, SALT, NOWHERE = b"EVILWRIT", bytes(range(16)), b"\xee" * 16
 SIZES = (16, 64)
 
 
-class Shelf(llvs.RemoteFiles):
+class Shelf(llvs.exchange.RemoteFiles):
     """Files in memory."""
 
     name = "shelf"
@@ -42,17 +42,17 @@ class Shelf(llvs.RemoteFiles):
         if self.limit is not None and len(self.calls) >= self.limit:
             self.cancel.cancel()
 
-    def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+    def list(self, directory: str) -> Iterator[llvs.exchange.RemoteFile]:
         self._call(f"list {directory}")
         folders = set()
         for name, data in list(self.files.items()):
             parent, _, last = name.rpartition("/")
             if parent == directory:
-                yield llvs.RemoteFile(last, len(data))
+                yield llvs.exchange.RemoteFile(last, len(data))
             elif parent.startswith(f"{directory}/"):
                 folders.add(parent[len(directory) + 1 :].partition("/")[0])
         for folder in sorted(folders):
-            yield llvs.RemoteFile(folder, 0, is_directory=True)
+            yield llvs.exchange.RemoteFile(folder, 0, is_directory=True)
 
     def read(self, name: str, offset: int, size: int) -> Optional[bytes]:
         self._call(f"read {name}")
@@ -63,7 +63,7 @@ class Shelf(llvs.RemoteFiles):
         self.bytes += len(data)
         return data
 
-    def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+    def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
         self._call(f"publish {name}")
         out = io.BytesIO()
         file.write_to(out)

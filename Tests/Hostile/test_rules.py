@@ -32,7 +32,7 @@ def test_the_paths_of_conflicts_are_bounded() -> None:
         assert json.loads(store.at(merged)["d"]) == json.loads(documents[2])
         explained = store.explain(merged)
         records = [record for records in explained.values() for record in records]
-        assert [record.kind for record in records] == [llvs.ConflictKind.LIMIT] and not records[0].path
+        assert [record.kind for record in records] == [llvs.merge.ConflictKind.LIMIT] and not records[0].path
         # It can be decided like any other.
         assert len(store.open_conflicts(merged)["d"]) == 1
 
@@ -56,7 +56,7 @@ def test_long_paths_do_not_end_the_process() -> None:
     within(2, """
 n = 30_000
 documents = [text({"n" * n: {f"a{i}": v for i in range(n)}}) for v in (1, 2, 3)]
-merged = llvs.merge_values(*documents)
+merged = llvs.merge.merge_values(*documents)
 assert len(merged.records) == 1 and json.loads(merged.data) == json.loads(documents[1])
 """)
 
@@ -66,16 +66,16 @@ def test_patterns_that_share_a_place_do_not_end_the_process() -> None:
 n = 8_000
 rules = {**{f"/m{i}": "auto" for i in range(n)}, **{f"/*/n{i}": "auto" for i in range(n)}}
 documents = [text({f"m{i}": {"x": v} for i in range(n)}) for v in (1, 2, 3)]
-assert len(llvs.merge_values(*documents, rules=rules).records) == n
+assert len(llvs.merge.merge_values(*documents, rules=rules).records) == n
 """)
 
 
 def test_what_is_absent_is_short() -> None:
     rules = {"merge": 1, "ids": {"d": {"/*/x": {"absent": "A" * 1_024}}}}
-    llvs.check_schema(rules)
+    llvs.merge.check_schema(rules)
     rules["ids"]["d"]["/*/x"]["absent"] += "A"  # type: ignore[index]
-    with pytest.raises(llvs.InvalidArgumentError, match="1024 bytes"):
-        llvs.check_schema(rules)
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="1024 bytes"):
+        llvs.merge.check_schema(rules)
 
 
 def test_a_merge_writes_no_more_than_it_was_given() -> None:
@@ -84,9 +84,9 @@ def test_a_merge_writes_no_more_than_it_was_given() -> None:
     rules = {"/*/x": {"absent": "A" * 1_000}}
     base = text({f"m{i}": {"x": "1", "y": 1} for i in range(count)})
     newer, older = text({"q": 1, **{f"m{i}": {"y": 1} for i in range(count)}}), text({f"m{i}": {"x": "2", "y": 2} for i in range(count)})
-    merged = llvs.merge_values(base, newer, older, rules=rules)
-    assert merged.data == newer and [record.kind for record in merged.records] == [llvs.ConflictKind.LIMIT]
-    few = llvs.merge_values(b'{"m":{"x":"1","y":1}}', b'{"m":{"y":1}}', b'{"m":{"x":"2","y":2}}', rules=rules)
+    merged = llvs.merge.merge_values(base, newer, older, rules=rules)
+    assert merged.data == newer and [record.kind for record in merged.records] == [llvs.merge.ConflictKind.LIMIT]
+    few = llvs.merge.merge_values(b'{"m":{"x":"1","y":1}}', b'{"m":{"y":1}}', b'{"m":{"x":"2","y":2}}', rules=rules)
     assert few.data is not None and json.loads(few.data) == {"m": {"x": "A" * 1_000, "y": 2}}
 
 
@@ -131,12 +131,12 @@ def test_rules_that_nobody_knows_keep_nobody_from_merging(tmp_path: Path) -> Non
             exchange.send()
         for _ in range(2):
             for each in (mine, yours):
-                with pytest.raises(llvs.UnsupportedError, match="rules of number 7"):
+                with pytest.raises(llvs.errors.UnsupportedError, match="rules of number 7"):
                     each.sync()
         assert dict(mine.items()) == dict(yours.items()) == {"mine": b"1", "yours": b"2"}
         # A later device gets the same result as the others.
         with llvs.Coordinator(storage="memory", exchange=folder) as new:
-            with pytest.raises(llvs.UnsupportedError):
+            with pytest.raises(llvs.errors.UnsupportedError):
                 new.sync()
             assert dict(new.items()) == {"mine": b"1", "yours": b"2"}
 
@@ -152,7 +152,7 @@ def test_a_new_device_with_rules_of_its_own_opens_where_there_are_such(tmp_path:
 
     def sync(device: llvs.Coordinator) -> None:
         if is_newer:
-            with pytest.raises(llvs.UnsupportedError, match="rules of number 7|newer version"):
+            with pytest.raises(llvs.errors.UnsupportedError, match="rules of number 7|newer version"):
                 device.sync()
         else:
             device.sync()
@@ -172,7 +172,7 @@ def test_a_new_device_with_rules_of_its_own_opens_where_there_are_such(tmp_path:
         device.save(update={"n": b"3"})
         again = device.register_schema(mine)
         assert again.version is None and (again.problem is not None) == is_newer
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             device.register_schema(b"[1]")
         # Once readable rules prevail, the registered ones are added to them.
         if is_newer:
@@ -204,4 +204,4 @@ def test_invalid_rules_behind_one_another_are_looked_at_once() -> None:
 def test_words_of_any_length() -> None:
     """16,000 different words of ten characters each, on three sides."""
     texts = [" ".join(f"{side}{i:09}" for i in range(16_000)).encode() for side in "abc"]
-    assert llvs.merge_values(*texts, rules="text").data is not None
+    assert llvs.merge.merge_values(*texts, rules="text").data is not None

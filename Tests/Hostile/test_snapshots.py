@@ -30,9 +30,9 @@ def test_a_chunk_that_is_swapped_after_it_was_checked(tmp_path: Path, shared: Pa
     foreign = sorted((tmp_path / "other").rglob("chunk-*"))[0].read_bytes()
     seen: list[int] = []
 
-    def progress(done: llvs.Progress) -> bool:
+    def progress(done: llvs.control.Progress) -> bool:
         # The first pass is over once a chunk is read the second time.
-        if done.stage == llvs.Stage.READING:
+        if done.stage == llvs.control.Stage.READING:
             if done.completed == 0 and seen and max(seen) > 0:
                 if swap == "gone":
                     last.unlink(missing_ok=True)
@@ -68,9 +68,9 @@ def test_one_byte_of_a_value(tmp_path: Path, when: str) -> None:
         last.write_bytes(data)
     seen: list[int] = []
 
-    def progress(done: llvs.Progress) -> bool:
+    def progress(done: llvs.control.Progress) -> bool:
         # The first pass is over once a chunk is read the second time.
-        if done.stage == llvs.Stage.READING:
+        if done.stage == llvs.control.Stage.READING:
             if done.completed == 0 and seen and max(seen) > 0:
                 last.write_bytes(data)
             seen.append(done.completed)

@@ -293,7 +293,7 @@ def test_a_verification_is_cancelled_within_sqlite(tmp_path: Path) -> None:
             head = store.make_version(head, insert={f"k{i}": b"v" * 20_000})
         calls = 0
 
-        def progress(done: llvs.Progress) -> bool:
+        def progress(done: llvs.control.Progress) -> bool:
             nonlocal calls
             calls += 1
             return calls < 5

@@ -23,26 +23,26 @@ PAIRING = bytes(range(48))
 class Device:
     def __init__(self, path: Path, identity: bytes) -> None:
         self.store, self.identity = llvs.Store(path), identity
-        self.listener: Optional[llvs.Listener] = None
-        self.link: Optional[llvs.Link] = None
+        self.listener: Optional[llvs.live.Listener] = None
+        self.link: Optional[llvs.live.Link] = None
         self.received = 0
-        self.nearby: Optional[llvs.Nearby] = None
+        self.nearby: Optional[llvs.live.Nearby] = None
         #: The clock of the library, once it can be moved, so that no test waits for 90 seconds.
         self.clock: Optional[MovedClock] = None
         #: Devices by name, as they were reported last.
         self.devices: dict[str, list[list[Any]]] = {}
 
     def do_nearby(self, name: str) -> None:
-        def found(device: llvs.Device) -> None:
+        def found(device: llvs.live.Device) -> None:
             self.devices[device.name] = [list(address) for address in device.addresses]
 
-        self.nearby = llvs.Nearby(found, self.listener, name=name)
+        self.nearby = llvs.live.Nearby(found, self.listener, name=name)
 
     def do_forking(self, name: str, file: str) -> None:
         """As `nearby`, but each call forks a child, which returns into the library; and the log says which process was called."""
         me = os.getpid()
 
-        def found(device: llvs.Device) -> None:
+        def found(device: llvs.live.Device) -> None:
             self.devices[device.name] = [list(address) for address in device.addresses]
             with open(file, "a") as log:
                 log.write(f"{os.getpid()} {device.name}\n")
@@ -51,7 +51,7 @@ class Device:
                 with open(os.path.join(os.path.dirname(file), "forked"), "a") as log:
                     log.write(f"{child}\n")
 
-        self.nearby = llvs.Nearby(found, self.listener, name=name)
+        self.nearby = llvs.live.Nearby(found, self.listener, name=name)
 
     def do_found(self) -> dict[str, Any]:
         return {**self.devices, "me": self.nearby.name if self.nearby is not None else ""}
@@ -62,13 +62,13 @@ class Device:
             self.nearby = None
 
     def do_listen(self, address: str) -> int:
-        self.listener = llvs.listen({PAIRING: self.store}, (address, 0), identity=self.identity)
+        self.listener = llvs.live.listen({PAIRING: self.store}, (address, 0), identity=self.identity)
         assert not isinstance(self.listener.address, str)
         return self.listener.address[1]
 
     def do_connect(self, address: str, port: str) -> None:
         self.do_close()
-        self.link = llvs.connect(self.store, (address, int(port)), PAIRING, identity=self.identity, timeout=300)
+        self.link = llvs.live.connect(self.store, (address, int(port)), PAIRING, identity=self.identity, timeout=300)
 
     def do_save(self, count: str, size: str) -> None:
         for _ in range(int(count)):

@@ -44,21 +44,21 @@ def test_in_any_order_each_version_comes_once() -> None:
             settle(wires)
             assert all(len(ids(one)) == 12 for one in stores)
             assert sum(end.state.sent for wire in wires for end in wire.ends) - before == 60, seed
-            assert all(end.state.phase == llvs.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
+            assert all(end.state.phase == llvs.live.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
             for wire in wires:
                 wire.close()
 
 
 def test_over_sockets_each_version_comes_once(clock: MovedClock) -> None:
     """However slow the machine is: nobody seems to be silent while the clock stands still."""
-    pairing, saves = llvs.make_pairing(), 12
+    pairing, saves = llvs.live.make_pairing(), 12
     with ExitStack() as stack:
         stores = [stack.enter_context(llvs.Store(storage="memory")) for _ in range(6)]
-        listeners = [stack.enter_context(llvs.Listener(("127.0.0.1", 0))) for _ in stores]
+        listeners = [stack.enter_context(llvs.live.Listener(("127.0.0.1", 0))) for _ in stores]
         for store, listener in zip(stores, listeners):
             listener.offer(store, pairing)
         ends = [
-            stack.enter_context(llvs.connect(stores[one], listeners[two].address, pairing))
+            stack.enter_context(llvs.live.connect(stores[one], listeners[two].address, pairing))
             for one, two in combinations(range(6), 2)
         ]
         assert all(end.wait(PATIENCE) for end in ends)
@@ -81,7 +81,7 @@ class Teller(live_peer.Peer):
 
     features = 1
 
-    def __init__(self, listener: llvs.Listener, sends: bool = True) -> None:
+    def __init__(self, listener: llvs.live.Listener, sends: bool = True) -> None:
         super().__init__(True, PAIRING)
         assert not isinstance(listener.address, str)
         self.connection: Optional[socket.socket] = socket.create_connection(listener.address)
@@ -136,8 +136,8 @@ def store() -> Iterator[llvs.Store]:
 
 
 @pytest.fixture
-def listener(store: llvs.Store) -> Iterator[llvs.Listener]:
-    with llvs.Listener(("127.0.0.1", 0)) as made:
+def listener(store: llvs.Store) -> Iterator[llvs.live.Listener]:
+    with llvs.live.Listener(("127.0.0.1", 0)) as made:
         made.offer(store, PAIRING)
         yield made
 
@@ -157,7 +157,7 @@ def payloads() -> dict[bytes, bytes]:
     ],
 )
 def test_who_is_asked_and_does_not_send(
-    clock: MovedClock, store: llvs.Store, listener: llvs.Listener, payloads: dict[bytes, bytes], first: str, least: float, most: float
+    clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener, payloads: dict[bytes, bytes], first: str, least: float, most: float
 ) -> None:
     """The version is requested from the other peer, and arrives. A waiting link reads the clock every second."""
     one, two = Teller(listener, sends=first == "sends"), Teller(listener)
@@ -227,7 +227,7 @@ def test_who_is_asked_and_does_not_send(
     two.close()
 
 
-def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
+def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
     """A peer announces each version first, and then sends other frames all the time, but not the version: it delays one of them."""
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"a": b"1"})
@@ -263,7 +263,7 @@ def test_who_was_idle_once_delays_nothing_more(clock: MovedClock, store: llvs.St
     two.close()
 
 
-def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: llvs.Listener, payloads: dict[bytes, bytes]) -> None:
+def test_news_before_the_last_of_it_was_answered(store: llvs.Store, listener: llvs.live.Listener, payloads: dict[bytes, bytes]) -> None:
     """A side keeps one of them at a time."""
     one, two = Teller(listener, sends=False), Teller(listener)
     eventually(lambda: (one.carry(), two.carry(), one.caught_up and two.caught_up)[-1])
@@ -284,7 +284,7 @@ def test_who_closes_asks_first(store: llvs.Store, payloads: dict[bytes, bytes]) 
         features = 1
 
     peers = [Silent(True, PAIRING), Silent(True, PAIRING)]
-    ends = [llvs.Peer(store, PAIRING, initiator=False) for _ in peers]
+    ends = [llvs.live.Peer(store, PAIRING, initiator=False) for _ in peers]
     for peer, end in zip(peers, ends):
         live_peer.carry(peer, end)
         peer.frame(live_peer.NEWS, struct.pack("<H", len(payloads)) + b"".join(payloads))

@@ -24,7 +24,7 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
         yield one, two
 
 
-def turns(one: llvs.Peer, two: llvs.Peer) -> list[int]:
+def turns(one: llvs.live.Peer, two: llvs.live.Peer) -> list[int]:
     """As over a distant link: each side says all that it may before it hears of the other. How much one said, each time."""
     said = []
     while True:
@@ -40,21 +40,21 @@ def turns(one: llvs.Peer, two: llvs.Peer) -> list[int]:
 
 
 def test_a_distant_side_may_send_more_and_more(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
+    with llvs.live.Peer(stores[0], PAIRING, initiator=True) as one, llvs.live.Peer(stores[1], PAIRING, initiator=False) as two:
         said = [count for count in turns(one, two) if count > 100_000]
-        assert two.state.received == 48 and one.state.phase == llvs.PeerPhase.IN_STEP
+        assert two.state.received == 48 and one.state.phase == llvs.live.PeerPhase.IN_STEP
     assert said[0] <= MIB + BESIDE and 8 * MIB < max(said) <= 16 * MIB + BESIDE
     assert len(said) <= 8, "of 4 MiB each time there would be 12"
 
 
 def test_what_is_said_of_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """To the peer that was made from the page alone: the window of HELLO, and CREDIT, of which it has at most 16 MiB left."""
-    with llvs.Peer(stores[0], PAIRING, initiator=True) as one, llvs.Peer(stores[1], PAIRING, initiator=False) as two:
+    with llvs.live.Peer(stores[0], PAIRING, initiator=True) as one, llvs.live.Peer(stores[1], PAIRING, initiator=False) as two:
         turns(one, two)
     source = live_peer.Peer(True, PAIRING)
-    with llvs.Peer(stores[0], PAIRING, initiator=False) as end:
+    with llvs.live.Peer(stores[0], PAIRING, initiator=False) as end:
         live_peer.carry(source, end)
-    with llvs.Store(storage="memory") as empty, llvs.Peer(empty, PAIRING, initiator=False) as end:
+    with llvs.Store(storage="memory") as empty, llvs.live.Peer(empty, PAIRING, initiator=False) as end:
         peer, most = live_peer.Peer(True, PAIRING), 0
         for payload in source.payloads.values():
             peer.add(payload)

@@ -64,7 +64,7 @@ def test_what_the_library_sends(is_initiator: bool) -> None:
         saved = edits(store, 20)
         for kind in (live_peer.Peer, Reader):
             peer = kind(is_initiator, PAIRING)
-            with llvs.Peer(store, PAIRING, initiator=not is_initiator) as end:
+            with llvs.live.Peer(store, PAIRING, initiator=not is_initiator) as end:
                 live_peer.carry(*((peer, end) if is_initiator else (end, peer)))
             payloads = [peer.payloads[version] for version in peer.received]
             assert values_of(payloads) == saved
@@ -76,9 +76,9 @@ def test_what_the_library_takes() -> None:
     with llvs.Store(storage="memory") as store:
         saved = edits(store, 20)
         source = Reader(True, PAIRING)
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
             live_peer.carry(source, end)
-    with llvs.Store(storage="memory") as store, llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.Store(storage="memory") as store, llvs.live.Peer(store, PAIRING, initiator=False) as end:
         peer = Reader(True, PAIRING)
         for version in source.received:
             peer.add(source.payloads[version])
@@ -96,7 +96,7 @@ def test_a_damaged_difference_ends_the_link(at: int) -> None:
     with llvs.Store(storage="memory") as store:
         edits(store, 2)
         source = Reader(True, PAIRING)
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
             live_peer.carry(source, end)
     payloads = [bytearray(source.payloads[version]) for version in source.received]
     version = record_of(bytes(payloads[1]))
@@ -107,7 +107,7 @@ def test_a_damaged_difference_ends_the_link(at: int) -> None:
     covered = struct.pack("<I", change.stored_size | 1 << 31), b"note", version.id.encode()
     checksum = format_reader.checksum(*covered, bytes(payloads[1][body + 8 : body + 8 + change.stored_size]))
     payloads[1][body : body + 4] = struct.pack("<I", checksum)
-    with llvs.Store(storage="memory") as store, llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.Store(storage="memory") as store, llvs.live.Peer(store, PAIRING, initiator=False) as end:
         peer = Reader(True, PAIRING)
         for payload in payloads:
             peer.add(bytes(payload))

@@ -26,7 +26,7 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
         yield one, two
 
 
-def comparing(listener: llvs.Listener) -> Callable[[], llvs.Link]:
+def comparing(listener: llvs.live.Listener) -> Callable[[], llvs.live.Link]:
     """Waits in `compare` on a thread of its own. Returns a function that returns its result, or raises its error."""
     pool = ThreadPoolExecutor(1)
     waiting = pool.submit(listener.compare, PAIRING, PATIENCE)
@@ -84,25 +84,25 @@ class Comparing(live_peer.Peer):
 def test_the_peer_made_from_the_page(stores: tuple[llvs.Store, llvs.Store], initiator: bool, first: str) -> None:
     """Either side may confirm first. The library gives its pairing to the peer."""
     peer = Comparing(initiator)
-    with llvs.Peer(stores[1], PAIRING, initiator=not initiator, compare=True) as end:
+    with llvs.live.Peer(stores[1], PAIRING, initiator=not initiator, compare=True) as end:
         live_peer.carry(peer, end)
         assert len(peer.digits) == 6 and end.state.digits == peer.digits
         for who in (first, "library" if first == "peer" else "peer"):
             assert not peer.received_pairing or first == "library"
             (peer if who == "peer" else end).confirm()
             live_peer.carry(peer, end)
-        assert peer.received_pairing == PAIRING and end.state.pairing == b"" and end.state.phase == llvs.PeerPhase.IN_STEP
+        assert peer.received_pairing == PAIRING and end.state.pairing == b"" and end.state.phase == llvs.live.PeerPhase.IN_STEP
     assert len(peer.payloads) == 1
     # The peer gives its pairing to the library.
     peer = Comparing(initiator, PAIRING)
-    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+    with llvs.live.Peer(stores[0], initiator=not initiator, compare=True) as end:
         live_peer.carry(peer, end)
         assert end.state.digits == peer.digits != ""
         for who in (first, "library" if first == "peer" else "peer"):
             assert end.state.pairing == b"", "before both have confirmed"
             (peer if who == "peer" else end).confirm()
             live_peer.carry(peer, end)
-        assert end.state.pairing == PAIRING and end.state.phase == llvs.PeerPhase.IN_STEP
+        assert end.state.pairing == PAIRING and end.state.phase == llvs.live.PeerPhase.IN_STEP
 
 
 @pytest.mark.parametrize("initiator", [False, True])
@@ -118,7 +118,7 @@ def test_a_number_that_was_not_committed_to(stores: tuple[llvs.Store, llvs.Store
             super().handle(kind, payload)
 
     peer = Late(initiator, PAIRING)
-    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+    with llvs.live.Peer(stores[0], initiator=not initiator, compare=True) as end:
         with pytest.raises(llvs.StorageError, match="committed|comparison"):
             live_peer.carry(peer, end)
         assert end.state.digits == "" and end.state.pairing == b""
@@ -133,7 +133,7 @@ def test_steps_that_are_left_out_or_not_due(stores: tuple[llvs.Store, llvs.Store
             self.frame(live_peer.COMMIT if self.initiator else live_peer.NONCE, self.nonce)
 
     peer = Hasty(initiator, PAIRING)
-    with llvs.Peer(stores[0], initiator=not initiator, compare=True) as end:
+    with llvs.live.Peer(stores[0], initiator=not initiator, compare=True) as end:
         with pytest.raises(llvs.StorageError, match="comparison"):
             live_peer.carry(peer, end)
         assert end.state.digits == "" and end.state.pairing == b""
@@ -143,7 +143,7 @@ def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """The attacker sees all frames, and the digits differ: it must choose its numbers before it knows the resulting digits."""
     same = 0
     for _ in range(30):
-        with llvs.Peer(stores[0], initiator=True, compare=True) as joins, llvs.Peer(
+        with llvs.live.Peer(stores[0], initiator=True, compare=True) as joins, llvs.live.Peer(
             stores[1], PAIRING, initiator=False, compare=True
         ) as gives:
             nonce = os.urandom(32)
@@ -158,13 +158,14 @@ def test_one_in_the_middle(stores: tuple[llvs.Store, llvs.Store]) -> None:
 
 def test_between_two_people(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
-        with llvs.connect(one, listener.address, compare=True) as early, pytest.raises(llvs.EncryptionError, match="not compare digits"):
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+        refused = pytest.raises(llvs.errors.EncryptionError, match="not compare digits")
+        with llvs.live.connect(one, listener.address, compare=True) as early, refused:
             early.digits(PATIENCE)
         met = comparing(listener)
         with pytest.raises(llvs.BusyError):
             listener.compare(PAIRING)
-        with llvs.connect(one, listener.address, compare=True) as link:
+        with llvs.live.connect(one, listener.address, compare=True) as link:
             assert link.digits(PATIENCE) == met().digits(PATIENCE) and link.pairing == b""
             link.confirm()
             met().confirm()
@@ -181,15 +182,15 @@ def test_others_come_while_digits_are_compared(stores: tuple[llvs.Store, llvs.St
     """The link of the comparing device is distinguished from the others. If a device leaves before digits are shown, that is reported
     immediately."""
     one, two = stores
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as third:
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as third:
         assert not isinstance(listener.address, str)
-        with llvs.connect(third, listener.address, PAIRING) as early:
+        with llvs.live.connect(third, listener.address, PAIRING) as early:
             assert early.wait(PATIENCE)
             met = comparing(listener)
-            with llvs.connect(third, listener.address, PAIRING) as paired:
+            with llvs.live.connect(third, listener.address, PAIRING) as paired:
                 assert paired.wait(PATIENCE)
                 eventually(lambda: len(listener.links) == 2)
-                with llvs.connect(one, listener.address, compare=True) as link:
+                with llvs.live.connect(one, listener.address, compare=True) as link:
                     assert link.digits(PATIENCE) == met().digits(0)
                     link.confirm()
                     met().confirm()
@@ -207,13 +208,13 @@ def test_others_come_while_digits_are_compared(stores: tuple[llvs.Store, llvs.St
 
 def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
         met = comparing(listener)
-        with llvs.connect(one, listener.address, compare=True) as link:
+        with llvs.live.connect(one, listener.address, compare=True) as link:
             assert link.digits(PATIENCE) == met().digits(PATIENCE)
             link.confirm()
             met().close()
-            with pytest.raises(llvs.EncryptionError, match="the digits are not the same"):
+            with pytest.raises(llvs.errors.EncryptionError, match="the digits are not the same"):
                 link.wait(PATIENCE)
             assert link.pairing == b"" and met().error is None, "who says no says goodbye"
     assert not list(one.history())
@@ -222,11 +223,11 @@ def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
 def test_digits_that_nobody_confirms(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """Digits that no user confirms are given up after ten minutes."""
     peer = Comparing(True)
-    with llvs.Peer(stores[1], PAIRING, initiator=False, compare=True) as end:
+    with llvs.live.Peer(stores[1], PAIRING, initiator=False, compare=True) as end:
         end.tick(0)
         live_peer.carry(peer, end)
         for seconds in range(20, 600, 20):
             end.tick(seconds)
             live_peer.carry(peer, end)
-        with pytest.raises(llvs.ExchangeDataError, match="10 minutes"):
+        with pytest.raises(llvs.errors.ExchangeDataError, match="10 minutes"):
             end.tick(601)

@@ -59,45 +59,45 @@ def test_the_peer_made_from_the_page_invites(stores: tuple[llvs.Store, llvs.Stor
     random_ = random.Random(3)
     for secret in (bytes(16), b"\xff" * 16, random_.randbytes(16), random_.randbytes(16)):
         peer = Inviting(False, pairing_of(secret))
-        with llvs.Peer(stores[1], initiator=True, invitation=code_of(secret)) as end:
+        with llvs.live.Peer(stores[1], initiator=True, invitation=code_of(secret)) as end:
             live_peer.carry(end, peer)
-            assert end.state.pairing == PAIRING and end.state.phase == llvs.PeerPhase.IN_STEP
+            assert end.state.pairing == PAIRING and end.state.phase == llvs.live.PeerPhase.IN_STEP
         assert len(peer.payloads) == 1
 
 
 def test_a_pairing_that_was_not_asked_for(stores: tuple[llvs.Store, llvs.Store]) -> None:
     peer = Inviting(False, PAIRING)
-    with llvs.Peer(stores[1], PAIRING, initiator=True) as end:
+    with llvs.live.Peer(stores[1], PAIRING, initiator=True) as end:
         with pytest.raises(llvs.StorageError):
             live_peer.carry(end, peer)
         assert end.state.pairing == b""
 
 
 def test_codes_are_those_of_the_page() -> None:
-    code = llvs.make_invitation()
-    assert code_of(secret_of(code)) == code and code != llvs.make_invitation()
+    code = llvs.live.make_invitation()
+    assert code_of(secret_of(code)) == code and code != llvs.live.make_invitation()
 
 
 def test_an_invitation_is_good_once_and_for_a_time(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0)) as listener:
         with pytest.raises(llvs.NotFoundError):
             listener.invite(bytes(48))
         code = listener.invite(PAIRING)
-        with llvs.connect(one, listener.address, invitation=code.lower()) as link:
+        with llvs.live.connect(one, listener.address, invitation=code.lower()) as link:
             assert link.wait(PATIENCE) and link.pairing == PAIRING
         assert one.most_recent_head == two.most_recent_head
         for late in (code, listener.invite(PAIRING, seconds=0)):
-            with llvs.connect(one, listener.address, invitation=late) as link:
-                with pytest.raises(llvs.EncryptionError, match="does not know the invitation: .* Ask for a new one"):
+            with llvs.live.connect(one, listener.address, invitation=late) as link:
+                with pytest.raises(llvs.errors.EncryptionError, match="does not know the invitation: .* Ask for a new one"):
                     link.wait(PATIENCE)
                 assert link.pairing == b""
-        with llvs.connect(one, listener.address, PAIRING) as link:
+        with llvs.live.connect(one, listener.address, PAIRING) as link:
             assert link.wait(PATIENCE)
-    with pytest.raises(llvs.InvalidArgumentError):
-        llvs.Peer(one, initiator=True)
-    with pytest.raises(llvs.InvalidArgumentError):
-        llvs.Peer(one, initiator=True, invitation="no code")
+    with pytest.raises(llvs.errors.InvalidArgumentError):
+        llvs.live.Peer(one, initiator=True)
+    with pytest.raises(llvs.errors.InvalidArgumentError):
+        llvs.live.Peer(one, initiator=True, invitation="no code")
 
 
 class Silent(live_peer.Peer):
@@ -146,16 +146,16 @@ def test_a_new_device_that_is_cut_before_it_got_in(
     up."""
     one, two = stores
     new, other = os.urandom(32), os.urandom(32)
-    accepted = [llvs.device_key(os.urandom(32))] if accepts == "some keys" else []
+    accepted = [llvs.live.device_key(os.urandom(32))] if accepts == "some keys" else []
     with ExitStack() as stack:
         third = stack.enter_context(llvs.Store(storage="memory"))
         version = third.make_version(insert={"a": b"1"})
         listener = stack.enter_context(
-            llvs.listen({PAIRING: two}, ("127.0.0.1", 0) if way == "tcp" else str(tmp_path / "socket"), accepted=accepted))
+            llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0) if way == "tcp" else str(tmp_path / "socket"), accepted=accepted))
         code = listener.invite(PAIRING)
 
-        def connect(identity: bytes, **options: Any) -> llvs.Link:
-            return llvs.connect(one, listener.address, identity=identity, **options)
+        def connect(identity: bytes, **options: Any) -> llvs.live.Link:
+            return llvs.live.connect(one, listener.address, identity=identity, **options)
 
         def peer(kind: type[live_peer.Peer], static: bytes) -> Any:
             return kind(True, pairing_of(secret_of(code)), static=static)
@@ -166,7 +166,8 @@ def test_a_new_device_that_is_cut_before_it_got_in(
                 with connect(new, invitation=code) as late, pytest.raises(llvs.Error, match="Connect again in a minute"):
                     late.wait(PATIENCE)
             # A device with another invitation is a stranger.
-            with connect(new, invitation=llvs.make_invitation()) as late, pytest.raises(llvs.EncryptionError, match="does not know the"):
+            refused = pytest.raises(llvs.errors.EncryptionError, match="does not know the")
+            with connect(new, invitation=llvs.live.make_invitation()) as late, refused:
                 late.wait(PATIENCE)
         cut = peer(Silent, new)
         with closing(begin(listener.address, cut)) as connection:
@@ -189,7 +190,7 @@ def test_a_new_device_that_is_cut_before_it_got_in(
             with connect(new, **options) as link:
                 assert link.wait(PATIENCE)
                 assert link.pairing == (PAIRING if "invitation" in options else b"")
-        with connect(new, invitation=code) as late, pytest.raises(llvs.EncryptionError, match="does not know the invitation"):
+        with connect(new, invitation=code) as late, pytest.raises(llvs.errors.EncryptionError, match="does not know the invitation"):
             late.wait(PATIENCE)
         if accepted:
             with connect(other, pairing=PAIRING) as late, pytest.raises(llvs.Error, match="does not accept"):
@@ -213,10 +214,10 @@ def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.St
     pairing."""
     one, two = stores
     known, new, other = (os.urandom(32) for _ in range(3))
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.device_key(known)]) as listener:
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.live.device_key(known)]) as listener:
 
-        def connect(identity: bytes, **options: Any) -> llvs.Link:
-            return llvs.connect(one, listener.address, identity=identity, **options)
+        def connect(identity: bytes, **options: Any) -> llvs.live.Link:
+            return llvs.live.connect(one, listener.address, identity=identity, **options)
 
         with connect(new, pairing=PAIRING) as link, pytest.raises(llvs.Error, match="does not accept"):
             link.wait(PATIENCE)
@@ -243,13 +244,13 @@ def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.St
 def test_a_device_whose_digits_nobody_confirmed_is_not_accepted(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     new = os.urandom(32)
-    with llvs.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.device_key(os.urandom(32))]) as listener:
+    with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.live.device_key(os.urandom(32))]) as listener:
         met = comparing(listener)
-        with llvs.connect(one, listener.address, identity=new, compare=True) as link:
+        with llvs.live.connect(one, listener.address, identity=new, compare=True) as link:
             assert link.digits(PATIENCE) == met().digits(PATIENCE)
             link.confirm()
             time.sleep(0.2)
             met().close()
-        with llvs.connect(one, listener.address, PAIRING, identity=new) as link, pytest.raises(llvs.Error, match="does not accept"):
+        with llvs.live.connect(one, listener.address, PAIRING, identity=new) as link, pytest.raises(llvs.Error, match="does not accept"):
             link.wait(PATIENCE)
     assert not list(one.history())

@@ -73,10 +73,10 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
                 for payload in known.values():
                     peer.add(payload)
                 before, had = peer_ids(peer), without_root(ids(one))
-                with llvs.Peer(one, PAIRING, initiator=initiator, device="library") as end:
+                with llvs.live.Peer(one, PAIRING, initiator=initiator, device="library") as end:
                     live_peer.carry(peer, end)
                     state = end.state
-                assert state.phase == llvs.PeerPhase.IN_STEP and state.device == "" and not state.problems
+                assert state.phase == llvs.live.PeerPhase.IN_STEP and state.device == "" and not state.problems
                 assert peer_ids(peer) == without_root(ids(one)) == before | had
                 assert state.sent == len(had - before) and state.received == len(before - had)
                 known = dict(peer.payloads)
@@ -91,7 +91,7 @@ def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
     with llvs.Store(storage="memory") as other:
         other.unpack(store.pack())
         first = live_peer.Peer(True, PAIRING)
-        with llvs.Peer(other, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(other, PAIRING, initiator=False) as end:
             live_peer.carry(first, end)
         known = dict(first.payloads)
         theirs = [other.make_version(heads[number * 7], insert={f"b{number}": b"2"}) for number in range(40)]
@@ -101,7 +101,7 @@ def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
             peer.features = 2
             for payload in known.values():
                 peer.add(payload)
-            with llvs.Peer(store if initiator else other, PAIRING, initiator=not initiator) as end:
+            with llvs.live.Peer(store if initiator else other, PAIRING, initiator=not initiator) as end:
                 live_peer.carry(peer, end)
                 state = end.state
             assert peer.ranges is not None and peer.ranges.is_done and 2 <= sum(kind == live_peer.RANGES for kind, _ in peer.frames)
@@ -118,10 +118,11 @@ def test_sockets(store: llvs.Store, tmp_path: Path) -> None:
         for number in range(50):
             save(store, number, random_)
             save(other, number, random_)
-        second = llvs.make_pairing()
+        second = llvs.live.make_pairing()
         for address in (("127.0.0.1", 0), str(tmp_path / "socket")):
-            with llvs.listen({PAIRING: store, second: third}, address, device="listener") as listener:
-                with llvs.connect(other, listener.address, PAIRING) as link, llvs.connect(other, listener.address, second) as also:
+            with llvs.live.listen({PAIRING: store, second: third}, address, device="listener") as listener:
+                connect = llvs.live.connect
+                with connect(other, listener.address, PAIRING) as link, connect(other, listener.address, second) as also:
                     assert link.wait(PATIENCE) and also.wait(PATIENCE)
                     # Versions from one link are sent on over the other.
                     eventually(lambda: ids(store) == ids(other) == ids(third))
@@ -136,8 +137,8 @@ def test_who_connects_before_the_first_offer_waits_for_it(store: llvs.Store) -> 
     """If a device connects again while the program of its listener starts, the listener must not answer that it is unpaired."""
     version = store.make_version(insert={"x": b"1"})
     for _ in range(10):
-        with llvs.Listener(("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other, \
-                llvs.connect(other, listener.address, PAIRING) as link:
+        with llvs.live.Listener(("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other, \
+                llvs.live.connect(other, listener.address, PAIRING) as link:
             listener.offer(store, PAIRING)
             assert link.wait(PATIENCE) and other.at(version)["x"] == b"1"
 
@@ -148,7 +149,7 @@ with llvs.Store(sys.argv[1]) as store:
     version = None
     for number in range(40):
         version = store.make_version(version, insert={f"child{number}": b"x" * number})
-    with llvs.connect(store, ("127.0.0.1", int(sys.argv[2])), bytes(range(48))) as link:
+    with llvs.live.connect(store, ("127.0.0.1", int(sys.argv[2])), bytes(range(48))) as link:
         assert link.wait(PATIENCE)
     print(len(list(store.history())))
 """.replace("PATIENCE", str(PATIENCE))
@@ -158,7 +159,7 @@ def test_between_processes(store: llvs.Store, tmp_path: Path) -> None:
     random_ = random.Random(3)
     for number in range(60):
         save(store, number, random_)
-    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+    with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         children = [
             subprocess.Popen([sys.executable, "-c", CHILD, str(tmp_path / f"{i}"), str(listener.address[1])], stdout=subprocess.PIPE)
             for i in range(3)
@@ -175,8 +176,8 @@ def test_large_values(store: llvs.Store, tmp_path: Path) -> None:
     values = {f"v{i}": os.urandom(1_500_000 * i) for i in range(1, 5)}
     version = store.make_version(insert=values)
     with llvs.Store(tmp_path / "other") as other:
-        with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
-            with llvs.connect(other, listener.address, PAIRING) as link:
+        with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+            with llvs.live.connect(other, listener.address, PAIRING) as link:
                 assert link.wait(PATIENCE)
         assert {id: found.data for id in values if (found := other.value(id, at=version))} == values
 
@@ -187,7 +188,7 @@ def test_large_values(store: llvs.Store, tmp_path: Path) -> None:
 def versions_of(store: llvs.Store) -> live_peer.Peer:
     """Returns a peer in Python with the versions of a store."""
     peer = live_peer.Peer(True, PAIRING)
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         live_peer.carry(peer, end)
     return peer
 
@@ -195,11 +196,11 @@ def versions_of(store: llvs.Store) -> live_peer.Peer:
 def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True, why: str = "") -> None:
     """Lets a peer attack a store: the store stays unchanged, and both sides learn why the connection ended."""
     before = ids(store)
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         if refused:
             with pytest.raises(llvs.Error) as told:
                 live_peer.carry(peer, end)
-            assert end.state.phase == llvs.PeerPhase.ENDED
+            assert end.state.phase == llvs.live.PeerPhase.ENDED
             with pytest.raises(live_peer.Refused):
                 peer.receive(end.send())
             assert why in str(told.value)
@@ -214,7 +215,7 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
     for number in range(2):
         peer.add(records.made(records.deflated(f"bomb{number}", 60_000_000, 1)).payload)
     with llvs.Store(tmp_path / "store", durability="normal") as store:
-        with llvs.Peer(store, PAIRING, initiator=False, quota=asked.append) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False, quota=asked.append) as end:
             with pytest.raises(llvs.Error, match="deflated within its record"):
                 live_peer.carry(peer, end)
         assert ids(store) == set()
@@ -233,7 +234,7 @@ def test_the_quota_is_told_of_each_name_of_a_large_value(tmp_path: Path) -> None
         raise OSError("full")
 
     with llvs.Store(tmp_path / "store", durability="normal") as store:
-        with llvs.Peer(store, PAIRING, initiator=False, quota=quota) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False, quota=quota) as end:
             with suppress(OSError, llvs.Error, live_peer.Refused):
                 live_peer.carry(peer, end)
         assert ids(store) == set()
@@ -311,7 +312,7 @@ def test_frames_that_break_a_rule(store: llvs.Store, name: str) -> None:
 
 def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
     """Also when it came in the same bytes. Of the bad one nothing is stored, nor of what comes behind it."""
-    made: list[llvs.VersionID] = []
+    made: list[llvs.Version] = []
     with llvs.Store(storage="memory") as other:
         for number in range(5):
             made.append(other.make_version(made[-1] if made else None, insert={f"{number}": b"x"}))
@@ -322,7 +323,7 @@ def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
         peer.frame(live_peer.DATA, data_of(rows[3] + live_peer.varint(50) + bytes(50)))
         peer.frame(live_peer.DATA, data_of(rows[4]))
 
-    with llvs.Peer(store, PAIRING, initiator=False) as end, pytest.raises(llvs.Error):
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end, pytest.raises(llvs.Error):
         live_peer.carry(lying(change)(True, PAIRING), end)
     assert [version in store for version in made] == [True, True, True, False, False]
 
@@ -331,12 +332,12 @@ def test_a_store_that_is_set_back_finds_out_anew(tmp_path: Path) -> None:
     """The store was restored from an older copy. The other device remembers more of the order of arrivals, under the same name, than the
     store itself does."""
 
-    def carry(one: llvs.Peer, two: llvs.Peer) -> None:
+    def carry(one: llvs.live.Peer, two: llvs.live.Peer) -> None:
         live_peer.carry(one, two)
 
-    def peers(a: llvs.Store, b: llvs.Store) -> tuple[llvs.Peer, llvs.Peer]:
-        return (llvs.Peer(a, PAIRING, initiator=True, identity=bytes([1]) * 32),
-                llvs.Peer(b, PAIRING, initiator=False, identity=bytes([2]) * 32))
+    def peers(a: llvs.Store, b: llvs.Store) -> tuple[llvs.live.Peer, llvs.live.Peer]:
+        return (llvs.live.Peer(a, PAIRING, initiator=True, identity=bytes([1]) * 32),
+                llvs.live.Peer(b, PAIRING, initiator=False, identity=bytes([2]) * 32))
 
     def grow(store: llvs.Store, count: int) -> None:
         for _ in range(count):
@@ -459,7 +460,7 @@ def test_a_version_that_is_not_what_its_id_says(store: llvs.Store) -> None:
 def test_questions_without_an_end(store: llvs.Store) -> None:
     """A peer that sends requests without reading the answers costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         end.receive(peer.take())
         peer.receive(end.send())
         end.receive(peer.take())
@@ -474,50 +475,50 @@ def test_replayed_and_wrong_handshakes(store: llvs.Store) -> None:
     save(store, 1, random.Random(1))
     recorded = []
     genuine = live_peer.Peer(True, PAIRING)
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         for _ in range(20):
             data = genuine.take()
             recorded.append(data)
             end.receive(data)
             genuine.receive(end.send())
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         end.receive(recorded[0])
         # The recorded message gets an answer like any peer with the pairing, but later recorded messages cannot be decrypted.
         assert len(end.send()) == 98
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         # The size of the message is not signed: what it says is not waited for.
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             end.receive(recorded[0][:16] + b"\xff\xff" + recorded[0][18:])
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         end.receive(recorded[0])
         assert len(end.send()) == 98
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             end.receive(recorded[1])
         assert end.send() == b""
     for pairing in (bytes(48), PAIRING[:16] + bytes(32), bytes(16) + PAIRING[16:]):
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
-            with pytest.raises(llvs.EncryptionError):
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
+            with pytest.raises(llvs.errors.EncryptionError):
                 end.receive(live_peer.Peer(True, pairing).take())
             assert end.send() == b""
 
 
 def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
     mine, other = os.urandom(32), os.urandom(32)
-    assert llvs.device_key(mine) == noise.public(mine)
+    assert llvs.live.device_key(mine) == noise.public(mine)
     for secret, gets_in in ((mine, True), (other, False)):
         peer = live_peer.Peer(True, PAIRING, secret)
-        with llvs.Peer(store, PAIRING, initiator=False, accepted=[llvs.device_key(mine)]) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False, accepted=[llvs.live.device_key(mine)]) as end:
             if gets_in:
                 live_peer.carry(peer, end)
                 assert end.state.key == noise.public(mine)
             else:
-                with pytest.raises(llvs.EncryptionError):
+                with pytest.raises(llvs.errors.EncryptionError):
                     live_peer.carry(peer, end)
 
 
 def test_strangers_at_a_listener(store: llvs.Store) -> None:
     """They get no byte, are few at once, and keep nobody else out who comes from elsewhere; a peer that dribbles gets in."""
-    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+    with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         peer = live_peer.Peer(True, PAIRING)
         with socket.create_connection(listener.address) as connection:
             for byte in peer.take():
@@ -543,7 +544,7 @@ def test_strangers_at_a_listener(store: llvs.Store) -> None:
 
 def test_replays_at_a_listener(store: llvs.Store) -> None:
     """A program that recorded the first message of a device, and sends it again, is unknown as well: few at once, and few in a minute."""
-    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
+    with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         heard, answers, connections = live_peer.Peer(True, PAIRING).take(), [], []
         for _ in range(40):
             connections.append(socket.create_connection(listener.address))
@@ -571,7 +572,7 @@ def test_a_peer_that_stops_reading(store: llvs.Store) -> None:
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
     peer = live_peer.Peer(True, PAIRING, window=524_288)
     sent = 0
-    with llvs.Peer(store, PAIRING, initiator=False) as end:
+    with llvs.live.Peer(store, PAIRING, initiator=False) as end:
         end.receive(peer.take())
         peer.receive(end.send())
         end.receive(peer.take())
@@ -595,7 +596,7 @@ def test_cut_while_it_runs(store: llvs.Store, tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "other") as other:
         received = cuts = 0
         while ids(other) != wanted:
-            with llvs.Peer(store, PAIRING, initiator=False) as a, llvs.Peer(other, PAIRING, initiator=True) as b:
+            with llvs.live.Peer(store, PAIRING, initiator=False) as a, llvs.live.Peer(other, PAIRING, initiator=True) as b:
                 left = random_.randrange(200, 40_000)
                 while left > 0:
                     moved = 0
@@ -625,7 +626,7 @@ def test_what_comes_over_links_that_are_cut_comes_once(store: llvs.Store) -> Non
         peer, left = live_peer.Peer(True, PAIRING), random_.randrange(1_000, 40_000)
         for payload in kept.values():
             peer.add(payload)
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
             while left > 0:
                 end.receive(peer.take())
                 data = end.send(min(left, 5_000))
@@ -641,32 +642,32 @@ def test_what_comes_over_links_that_are_cut_comes_once(store: llvs.Store) -> Non
 
 
 def test_waiting_covers_what_was_just_saved(store: llvs.Store) -> None:
-    with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, ("127.0.0.1", 0)) as listener:
-        with llvs.connect(store, listener.address, PAIRING) as link:
+    with llvs.Store(storage="memory") as other, llvs.live.listen({PAIRING: other}, ("127.0.0.1", 0)) as listener:
+        with llvs.live.connect(store, listener.address, PAIRING) as link:
             head = None
             for number in range(50):
                 head = store.make_version(head, update={"a": b"%d" % number})
                 assert link.wait(PATIENCE) and other.version(head) is not None, number
             # The connection is cut without a goodbye.
             listener.links[0]._peer.close()
-            eventually(lambda: link.state.phase == llvs.PeerPhase.ENDED)
-            assert isinstance(link.error, llvs.ExchangeDataError)
+            eventually(lambda: link.state.phase == llvs.live.PeerPhase.ENDED)
+            assert isinstance(link.error, llvs.errors.ExchangeDataError)
             with pytest.raises((llvs.Error, OSError)):
                 link.wait(PATIENCE)
 
 
 def test_the_file_of_a_listener_is_its_own(store: llvs.Store, tmp_path: Path) -> None:
     path = tmp_path / "socket"
-    with llvs.listen({PAIRING: store}, str(path)):
+    with llvs.live.listen({PAIRING: store}, str(path)):
         assert path.stat().st_mode & 0o777 == 0o600
     assert not path.exists()
-    listener = llvs.listen({PAIRING: store}, str(path))
+    listener = llvs.live.listen({PAIRING: store}, str(path))
     path.unlink()
     path.write_text("another's")
     listener.close()
     assert path.read_text() == "another's"
     path.unlink()
-    with llvs.listen({PAIRING: store}, str(path)) as listener:
+    with llvs.live.listen({PAIRING: store}, str(path)) as listener:
         if (child := os.fork()) == 0:
             try:
                 listener.close()
@@ -690,9 +691,9 @@ def test_by_ipv6(store: llvs.Store) -> None:
     with llvs.Store(storage="memory") as other:
         other.make_version(insert={"a": b"1"})
         for host, reached in (("::1", ["::1"]), ("::", ["::1", "127.0.0.1"])):
-            with llvs.listen({PAIRING: other}, (host, 0)) as listener:
+            with llvs.live.listen({PAIRING: other}, (host, 0)) as listener:
                 for one in reached:
-                    with llvs.connect(store, (one, listener.address[1]), PAIRING) as link:
+                    with llvs.live.connect(store, (one, listener.address[1]), PAIRING) as link:
                         assert link.wait(PATIENCE)
                 assert listener.address[0] == host
     assert len(ids(store)) == 1
@@ -705,12 +706,12 @@ def test_a_socket_that_a_killed_process_left(store: llvs.Store, tmp_path: Path) 
         left.listen()
         # A socket in use, and files that are not sockets, stay.
         with pytest.raises(llvs.TransportError, match="in use"):
-            llvs.listen({PAIRING: store}, path)
-    with llvs.Store(storage="memory") as other, llvs.listen({PAIRING: other}, path):
-        with llvs.connect(store, path, PAIRING) as link:
+            llvs.live.listen({PAIRING: store}, path)
+    with llvs.Store(storage="memory") as other, llvs.live.listen({PAIRING: other}, path):
+        with llvs.live.connect(store, path, PAIRING) as link:
             assert link.wait(PATIENCE)
         assert os.stat(path).st_mode & 0o777 == 0o600
     Path(path).write_text("another's")
     with pytest.raises(llvs.TransportError, match="in use"):
-        llvs.listen({PAIRING: store}, path)
+        llvs.live.listen({PAIRING: store}, path)
     assert Path(path).read_text() == "another's"

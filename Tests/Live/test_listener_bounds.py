@@ -1,4 +1,4 @@
-"""What the library's listener (`llvs.Listener`) accepts from strangers and from hostile peers: each bound of docs/live-protocol.md,
+"""What the library's listener (`llvs.live.Listener`) accepts from strangers and from hostile peers: each bound of docs/live-protocol.md,
 section 6, over sockets, with bytes from a program that does not use the library."""
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def store() -> Iterator[llvs.Store]:
 
 
 @pytest.fixture
-def listener(store: llvs.Store) -> Iterator[llvs.Listener]:
-    with llvs.Listener(("127.0.0.1", 0)) as made:
+def listener(store: llvs.Store) -> Iterator[llvs.live.Listener]:
+    with llvs.live.Listener(("127.0.0.1", 0)) as made:
         made.offer(store, PAIRING)
         yield made
 
 
-def reach(listener: llvs.Listener, place: int = 1) -> socket.socket:
+def reach(listener: llvs.live.Listener, place: int = 1) -> socket.socket:
     """Connects, from one of the addresses of this machine."""
     assert not isinstance(listener.address, str)
     try:
@@ -71,7 +71,7 @@ def ends(connection: socket.socket) -> bool:
         return True
 
 
-def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
+def take_places(listener: llvs.live.Listener, place: int) -> list[socket.socket]:
     """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all
     of them once the last one, which is not taken, has ended."""
     made = [reach(listener, place) for _ in range(20)]
@@ -82,7 +82,7 @@ def take_places(listener: llvs.Listener, place: int) -> list[socket.socket]:
     return made[:-4]
 
 
-def converse(listener: llvs.Listener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
+def converse(listener: llvs.live.Listener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
     """Until the peer has what it wants, or the connection ends, which raises."""
     with reach(listener, place) as connection:
         while not until():
@@ -96,7 +96,7 @@ def converse(listener: llvs.Listener, peer: live_peer.Peer, until: Callable[[], 
             connection.sendall(data)
 
 
-def gets_in(listener: llvs.Listener, place: int) -> bool:
+def gets_in(listener: llvs.live.Listener, place: int) -> bool:
     peer = live_peer.Peer(True, PAIRING)
     try:
         converse(listener, peer, lambda: peer.caught_up, place)
@@ -105,7 +105,7 @@ def gets_in(listener: llvs.Listener, place: int) -> bool:
     return True
 
 
-def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
+def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
     """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at. If all
     32 places are taken, the oldest connection gives way."""
     first = take_places(listener, 2)
@@ -133,7 +133,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
     assert not ids(store)
 
 
-def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.Listener) -> None:
+def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.live.Listener) -> None:
     """They take all places, and more, and say nothing: a device gets in all the same, each time."""
     with ExitStack() as stack:
         mine = stack.enter_context(llvs.Store(storage="memory"))
@@ -142,11 +142,11 @@ def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener
                 for _ in range(16):
                     # The listener handles connections in order.
                     stack.enter_context(reach(listener, place))
-            with llvs.connect(mine, listener.address, PAIRING) as link:
+            with llvs.live.connect(mine, listener.address, PAIRING) as link:
                 assert link.wait(PATIENCE)
 
 
-def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.Listener) -> None:
+def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.live.Listener) -> None:
     """Also if strangers replay what a device said first, who are not silent: those end a second later for others."""
     assert gets_in(listener, 2)
     heard, connections = live_peer.Peer(True, PAIRING).take(), []
@@ -172,7 +172,7 @@ def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llv
 
 
 @pytest.mark.parametrize("where", ["beginning", "third message"])
-def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, where: str) -> None:
+def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.live.Listener, where: str) -> None:
     """A byte now and then makes it no longer: 10 seconds from the first one on, for all of it."""
     peer = live_peer.Peer(True, PAIRING)
     beginning, passed = peer.take(), 0.0
@@ -208,7 +208,7 @@ def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.Listener, wh
             dribble(rest[:60], 0.25)
 
 
-def test_a_handshake_message_that_is_too_large(listener: llvs.Listener) -> None:
+def test_a_handshake_message_that_is_too_large(listener: llvs.live.Listener) -> None:
     """The listener does not wait for more than 1,024 bytes: a peer that announces more is disconnected at once."""
     for size, place in ((1_024, 1), (1_025, 2)):
         with reach(listener, place) as connection:
@@ -229,7 +229,7 @@ def test_a_handshake_message_that_is_too_large(listener: llvs.Listener) -> None:
             assert ends(connection) == (size > 1_024)
 
 
-def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
+def test_who_is_not_paired_gets_no_byte(listener: llvs.live.Listener) -> None:
     """Five in a minute from one address; after that its connections are not read, whoever makes them."""
     for _ in range(5):
         with reach(listener) as connection:
@@ -238,7 +238,7 @@ def test_who_is_not_paired_gets_no_byte(listener: llvs.Listener) -> None:
     assert not gets_in(listener, 1) and gets_in(listener, 2)
 
 
-def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
+def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
     """Five are looked at at a time; the others wait for them to be known, and all get in."""
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
@@ -272,7 +272,7 @@ def answers(connection: socket.socket) -> bool:
         return False
 
 
-def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
+def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
     """However often one device is refused for what it asks, another one of its address gets in."""
     identity, refused = os.urandom(32), 0
     for _ in range(17):
@@ -287,21 +287,21 @@ def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: 
 
 def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store) -> None:
     """However often devices come for it, those of the same address get into the other stores."""
-    second = llvs.make_pairing()
+    second = llvs.live.make_pairing()
     with llvs.Store(storage="memory") as closed, llvs.Store(storage="memory") as mine, ExitStack() as stack:
-        listener = stack.enter_context(llvs.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
+        listener = stack.enter_context(llvs.live.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
         address = listener.address
         closed.close()
         for _ in range(7):
-            with pytest.raises((llvs.Error, OSError)), llvs.connect(mine, address, PAIRING) as peer:
+            with pytest.raises((llvs.Error, OSError)), llvs.live.connect(mine, address, PAIRING) as peer:
                 peer.wait(PATIENCE)
-        with llvs.connect(mine, address, second) as peer:
+        with llvs.live.connect(mine, address, second) as peer:
             assert peer.wait(PATIENCE)
         # Any peer without the pairing is a stranger.
         for _ in range(5):
-            with pytest.raises((llvs.Error, OSError)), llvs.connect(mine, address, bytes(48)) as peer:
+            with pytest.raises((llvs.Error, OSError)), llvs.live.connect(mine, address, bytes(48)) as peer:
                 peer.wait(PATIENCE)
-        with pytest.raises((llvs.Error, OSError)), llvs.connect(mine, address, second) as peer:
+        with pytest.raises((llvs.Error, OSError)), llvs.live.connect(mine, address, second) as peer:
             peer.wait(PATIENCE)
         with pytest.raises(llvs.NotFoundError):
             listener.invite(PAIRING)
@@ -311,7 +311,7 @@ SHORT = """
 import os, resource, sys
 import llvs
 store, pairing = llvs.Store(storage="memory"), bytes(range(48))
-listener = llvs.listen({pairing: store}, ("127.0.0.1", 0))
+listener = llvs.live.listen({pairing: store}, ("127.0.0.1", 0))
 print(listener.address[1], flush=True)
 sys.stdin.readline()
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -349,14 +349,14 @@ def test_devices_that_came_while_descriptors_were_short() -> None:
         assert say() == "short"
         turned_away = 0
         for _ in range(7):
-            with llvs.connect(mine, address, PAIRING) as peer:
+            with llvs.live.connect(mine, address, PAIRING) as peer:
                 try:
                     peer.wait(PATIENCE)
                 except (llvs.Error, OSError):
                     turned_away += 1
         assert turned_away == 7
         assert say() == "enough"
-        with llvs.connect(mine, address, PAIRING) as peer:
+        with llvs.live.connect(mine, address, PAIRING) as peer:
             assert peer.wait(PATIENCE)
         say()
 
@@ -364,28 +364,28 @@ def test_devices_that_came_while_descriptors_were_short() -> None:
 def test_more_heads_than_another_side_takes(store: llvs.Store) -> None:
     """Both sides report the number of heads. A peer that exchanged with the store recently receives later versions."""
     identities, known = (os.urandom(32), os.urandom(32)), llvs.Store(storage="memory")
-    with llvs.Listener(("127.0.0.1", 0), identity=identities[0]) as kept:
+    with llvs.live.Listener(("127.0.0.1", 0), identity=identities[0]) as kept:
         kept.offer(store, PAIRING)
-        with llvs.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
+        with llvs.live.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
             store.make_version(insert={"k": b"first"})
             assert peer.wait(PATIENCE)
             eventually(lambda: len(ids(known)) == 1)
         for number in range(10_001):
             store.make_version(insert={"k": b"%d" % number}, root=True)
-        with llvs.Store(storage="memory") as new, llvs.connect(new, kept.address, PAIRING) as peer:
+        with llvs.Store(storage="memory") as new, llvs.live.connect(new, kept.address, PAIRING) as peer:
             with pytest.raises(llvs.StorageError, match=r"10002 heads, which have to be merged there first"):
                 peer.wait(PATIENCE)
-        with llvs.Store(storage="memory") as new, llvs.Listener(("127.0.0.1", 0)) as other:
+        with llvs.Store(storage="memory") as new, llvs.live.Listener(("127.0.0.1", 0)) as other:
             other.offer(new, PAIRING)
-            with llvs.connect(store, other.address, PAIRING) as peer:
-                with pytest.raises(llvs.TooLargeError, match="This store has 10002 heads.*Merge some"):
+            with llvs.live.connect(store, other.address, PAIRING) as peer:
+                with pytest.raises(llvs.errors.TooLargeError, match="This store has 10002 heads.*Merge some"):
                     peer.wait(PATIENCE)
-        with llvs.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
+        with llvs.live.connect(known, kept.address, PAIRING, identity=identities[1]) as peer:
             assert peer.wait(PATIENCE) and len(ids(known)) == 10_002
     known.close()
 
 
-def test_who_replays_a_first_message(listener: llvs.Listener) -> None:
+def test_who_replays_a_first_message(listener: llvs.live.Listener) -> None:
     heard, answered, connections = live_peer.Peer(True, PAIRING).take(), 0, []
     for _ in range(40):
         connections.append(reach(listener))
@@ -402,7 +402,7 @@ def test_who_replays_a_first_message(listener: llvs.Listener) -> None:
     assert not gets_in(listener, 1)
 
 
-def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
+def breaks(listener: llvs.live.Listener, peer: live_peer.Peer) -> str:
     """Returns the reason that it is given when its connection is closed."""
     try:
         converse(listener, peer, lambda: False)
@@ -414,7 +414,7 @@ def breaks(listener: llvs.Listener, peer: live_peer.Peer) -> str:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.Listener, name: str) -> None:
+def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.live.Listener, name: str) -> None:
     """As `test_library.py` has them: it is told why, nothing of it is stored, and the next peer is served."""
     save(store, 1, random.Random(1))
     before = ids(store)
@@ -425,7 +425,7 @@ def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.Listener, na
     eventually(lambda: not still_linked(listener))
 
 
-def still_linked(listener: llvs.Listener) -> bool:
+def still_linked(listener: llvs.live.Listener) -> bool:
     met = listener.accept(0)
     if met is None:
         return False
@@ -433,7 +433,7 @@ def still_linked(listener: llvs.Listener) -> bool:
     return True
 
 
-def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -> None:
+def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.live.Listener) -> None:
     """A size above 1 MiB ends it before any of the frame came; one of 1 MiB is waited for."""
 
     def claims(size: int) -> live_peer.Peer:
@@ -463,7 +463,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.Listener) -
         assert "bytes" not in str(told.value), told.value
 
 
-def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.Listener) -> None:
+def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.live.Listener) -> None:
     """10,000 of them, which take no room, since none is kept."""
     with llvs.Store(storage="memory") as other:
         version = None
@@ -482,7 +482,7 @@ def memory() -> int:
         return int(next(line for line in lines if line.startswith("Rss")).split()[1]) << 10
 
 
-def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
+def opened(listener: llvs.live.Listener, peer: live_peer.Peer) -> socket.socket:
     """A connection whose other side is known."""
     connection = reach(listener)
     while peer.their_hello is None:
@@ -491,7 +491,7 @@ def opened(listener: llvs.Listener, peer: live_peer.Peer) -> socket.socket:
     return connection
 
 
-def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
+def test_who_asks_and_does_not_read(listener: llvs.live.Listener) -> None:
     """Questions without an end, of which no answer is taken: the connection ends, and costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     connection, before = opened(listener, peer), memory()
@@ -507,7 +507,7 @@ def test_who_asks_and_does_not_read(listener: llvs.Listener) -> None:
     assert most - before < 24 << 20 and gets_in(listener, 2)
 
 
-def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listener) -> None:
+def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.live.Listener) -> None:
     """No more than its window is made for it, however much there is."""
     for _ in range(30):
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
@@ -543,7 +543,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.Listen
     assert gets_in(listener, 2)
 
 
-def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.Listener) -> None:
+def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.live.Listener) -> None:
     """It is read for a second more, so that it learns why, and not for ever."""
     peer = lying(lambda one: one.frame(99))(True, PAIRING)
     with reach(listener) as connection:
@@ -561,7 +561,7 @@ def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.L
                 connection.sendall(bytes(1 << 16))
 
 
-def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: llvs.Store, listener: llvs.Listener) -> None:
+def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
     """A device that never knows how far it is is let in ten times at once, then once a second."""
     save(store, 1, random.Random(1))
     identity = os.urandom(32)
@@ -582,13 +582,13 @@ def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: ll
 
 def is_looked_through(store: llvs.Store, other: llvs.Store, place: str, **options: Any) -> bool:
     """Returns whether all versions are checked for an unknown device: up to the bound, and no further."""
-    with llvs.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.Peer(
+    with llvs.live.Peer(other, PAIRING, initiator=True, identity=options.pop("identity", None)) as two, llvs.live.Peer(
             store, PAIRING, initiator=False, place=place, **options) as one:
         one.receive(two.send())
         two.receive(one.send())
         try:
             one.receive(two.send())
-        except llvs.TooLargeError as told:
+        except llvs.errors.TooLargeError as told:
             assert "again and again" in str(told)
             return False
         return True
@@ -608,7 +608,7 @@ def test_who_draws_another_device_key_each_time(clock: MovedClock, store: llvs.S
         clock.advance(1)
         assert let_in(200) == 10
         assert is_looked_through(store, other, "192.0.2.8") and is_looked_through(store, other, "")
-        assert is_looked_through(store, other, "192.0.2.7", identity=mine, accepted=[llvs.device_key(mine)])
+        assert is_looked_through(store, other, "192.0.2.7", identity=mine, accepted=[llvs.live.device_key(mine)])
 
 
 def test_who_fills_the_disk(store: llvs.Store) -> None:
@@ -625,7 +625,7 @@ def test_who_fills_the_disk(store: llvs.Store) -> None:
         small = versions_of(other)
         other.make_version(other.most_recent_head, insert={"b": os.urandom(200_000)})
         large = versions_of(other)
-    with llvs.Listener(("127.0.0.1", 0), quota=quota) as listener:
+    with llvs.live.Listener(("127.0.0.1", 0), quota=quota) as listener:
         listener.offer(store, PAIRING)
         for source, count in ((small, 1), (large, 1)):
             peer = live_peer.Peer(True, PAIRING)
@@ -641,7 +641,7 @@ def test_who_fills_the_disk(store: llvs.Store) -> None:
 
 def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
     mine = os.urandom(32)
-    with llvs.Listener(("127.0.0.1", 0), accepted=[llvs.device_key(mine)]) as listener:
+    with llvs.live.Listener(("127.0.0.1", 0), accepted=[llvs.live.device_key(mine)]) as listener:
         listener.offer(store, PAIRING)
         assert "not accepted" in breaks(listener, live_peer.Peer(True, PAIRING, os.urandom(32)))
         peer = live_peer.Peer(True, PAIRING, mine)
@@ -649,7 +649,7 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 
 @pytest.mark.parametrize("is_of_device", [True, False])
-def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener, is_of_device: bool) -> None:
+def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.live.Listener, is_of_device: bool) -> None:
     """A device has 8 that last, and an address 64. A further one is told why it is not let in, until one of them has ended."""
     most, key = (8, os.urandom(32)) if is_of_device else (64, None)
     with ExitStack() as stack:
@@ -689,7 +689,7 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.Listener
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> None:
     """A byte every ten seconds is no sign, and a whole frame is."""
-    peer, session = live_peer.Peer(True, PAIRING), llvs.Peer(store, PAIRING, initiator=False)
+    peer, session = live_peer.Peer(True, PAIRING), llvs.live.Peer(store, PAIRING, initiator=False)
     while peer.their_hello is None:
         session.receive(peer.take())
         peer.receive(session.send())
@@ -703,7 +703,7 @@ def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> No
             peer.frame(live_peer.PING, bytes(8))
         session.receive(drips if is_whole and number == 0 else peer.take() if is_whole else drips[number:number + 1])
         if not is_whole and number >= 9:
-            with pytest.raises(llvs.ExchangeDataError, match="silent for 90 seconds"):
+            with pytest.raises(llvs.errors.ExchangeDataError, match="silent for 90 seconds"):
                 session.tick(10 * (number + 1))
             return
         session.tick(10 * (number + 1))
@@ -726,7 +726,7 @@ class Answering(Silent):
         live_peer.Peer.handle(self, kind, payload)
 
 
-def test_silence(clock: MovedClock, listener: llvs.Listener) -> None:
+def test_silence(clock: MovedClock, listener: llvs.live.Listener) -> None:
     """A silent peer is asked for a sign of life after 30 seconds, and disconnected after 90; one that answers stays."""
     silent, answering = Silent(True, PAIRING), Answering(True, PAIRING)
     with opened(listener, silent) as first, opened(listener, answering) as second:

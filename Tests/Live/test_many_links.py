@@ -37,8 +37,8 @@ class Wire:
     """Two ends, and the number of bytes between them."""
 
     def __init__(self, one: llvs.Store, two: llvs.Store, **options: object) -> None:
-        self.one = llvs.Peer(one, PAIRING, initiator=True)
-        self.two = llvs.Peer(two, PAIRING, initiator=False, **options)  # type: ignore[arg-type]
+        self.one = llvs.live.Peer(one, PAIRING, initiator=True)
+        self.two = llvs.live.Peer(two, PAIRING, initiator=False, **options)  # type: ignore[arg-type]
         self.bytes = 0
 
     def carry(self, most: int = 1 << 40) -> bool:
@@ -51,7 +51,7 @@ class Wire:
         return self.bytes > before
 
     @property
-    def ends(self) -> tuple[llvs.Peer, llvs.Peer]:
+    def ends(self) -> tuple[llvs.live.Peer, llvs.live.Peer]:
         return self.one, self.two
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ def test_each_is_told_and_asks_once(store: llvs.Store) -> None:
             settle(wires)
             assert {frozenset(ids(one)) for one in stores} == {frozenset(ids(store))} and len(ids(store)) == number + 1
             assert sum(end.state.sent for wire in wires for end in wire.ends) - sent == 5
-            assert all(end.state.phase == llvs.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
+            assert all(end.state.phase == llvs.live.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
     finally:
         for wire in wires:
             wire.close()
@@ -98,7 +98,7 @@ def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -
         settle(wires)
         peer = live_peer.Peer(True, PAIRING)
         peer.features = features
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
             live_peer.carry(peer, end)
             made = store.make_version(insert={"a": b"1"})
             end.store_changed()
@@ -133,7 +133,7 @@ def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
     try:
         settle(wires)
         peer = Curious(True, PAIRING)
-        with llvs.Peer(store, PAIRING, initiator=False) as end:
+        with llvs.live.Peer(store, PAIRING, initiator=False) as end:
             live_peer.carry(peer, end)
             store.make_version(insert={"a": b"1"})
             end.store_changed()
@@ -160,7 +160,7 @@ def test_more_than_can_be_told_of_is_sent(store: llvs.Store) -> None:
                 wire.one.store_changed()
             settle(wires)
             assert all(ids(other) == ids(store) for other in others)
-            assert all(end.state.phase == llvs.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
+            assert all(end.state.phase == llvs.live.PeerPhase.IN_STEP for wire in wires for end in wire.ends)
     finally:
         for wire in wires:
             wire.close()
@@ -322,12 +322,12 @@ def test_links_share_what_watches_their_store(store: llvs.Store) -> None:
     def threads() -> int:
         return len(os.listdir("/proc/self/task"))
 
-    with llvs.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other:
+    with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener, llvs.Store(storage="memory") as other:
         for _ in range(2):
-            links = [llvs.connect(other, listener.address, PAIRING)]
+            links = [llvs.live.connect(other, listener.address, PAIRING)]
             assert links[0].wait(PATIENCE)
             before = threads()
-            links += [llvs.connect(other, listener.address, PAIRING) for _ in range(3)]
+            links += [llvs.live.connect(other, listener.address, PAIRING) for _ in range(3)]
             assert all(link.wait(PATIENCE) for link in links)
             # One thread for each end.
             assert threads() == before + 6

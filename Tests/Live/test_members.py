@@ -29,7 +29,7 @@ class Made:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
-        self.laptop, self.phone = llvs.new_identity(), llvs.new_identity()
+        self.laptop, self.phone = llvs.exchange.new_identity(), llvs.exchange.new_identity()
         with llvs.Store(storage="memory") as store:
             store.make_version(insert={"a": b"1"})
             place = llvs.Remote(
@@ -75,15 +75,15 @@ def devices(made: Made, folder: Path) -> Iterator[tuple[Device, Device, Device]]
         yield all_[0], all_[1], all_[2]
 
 
-def listen(device: Device) -> llvs.Listener:
-    return llvs.listen({device.way: device.store}, ("127.0.0.1", 0))
+def listen(device: Device) -> llvs.live.Listener:
+    return llvs.live.listen({device.way: device.store}, ("127.0.0.1", 0))
 
 
-def connect(device: Device, listener: llvs.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> llvs.Link:
-    return llvs.connect(device.store, listener.address, secret or device.way)
+def connect(device: Device, listener: llvs.live.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> llvs.live.Link:
+    return llvs.live.connect(device.store, listener.address, secret or device.way)
 
 
-def gets_in(device: Device, listener: llvs.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
+def gets_in(device: Device, listener: llvs.live.Listener, secret: Union[None, bytes, llvs.Exchange] = None) -> bool:
     with connect(device, listener, secret) as link:
         try:
             return link.wait(PATIENCE)
@@ -130,7 +130,7 @@ def test_the_pairing_is_as_the_page_says(
         assert [device.way.pairing() for device in devices] == [expected] * 3
         assert len(expected) == 48 and expected == laptop.way.pairing(read_anew=False)
         # A peer that was made from the page alone.
-        with llvs.Peer(laptop.store, laptop.way, initiator=False) as end:
+        with llvs.live.Peer(laptop.store, laptop.way, initiator=False) as end:
             peer = live_peer.Peer(True, expected)
             live_peer.carry(peer, end)
             assert peer.caught_up
@@ -153,34 +153,34 @@ def test_who_is_not_in_the_ring(
     made: Made, folder: Path, devices: tuple[Device, Device, Device], tmp_path: Path
 ) -> None:
     laptop, phone, _ = devices
-    stranger, clear, fresh = llvs.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
+    stranger, clear, fresh = llvs.exchange.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
     with listen(laptop) as listener, ExitStack() as stack:
         stack.callback(fresh.close)
         # A device with a key that does not open the ring.
         outside = Device(folder, identity=stranger.secret)
         stack.callback(outside.close)
         for read_anew in (True, False):
-            with pytest.raises(llvs.EncryptionError) as raised:
+            with pytest.raises(llvs.errors.EncryptionError) as raised:
                 outside.way.pairing(read_anew=read_anew)
             assert raised.value.code == (llvs.ErrorCode.WRONG_KEY if read_anew else llvs.ErrorCode.KEY_MISSING)
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             connect(outside, listener)
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             listen(outside)
         # An exchange without encryption, and one that has not read the keys yet.
         plain = llvs.Exchange(outside.store, llvs.Remote(clear.as_uri(), layout="packed"))
         stack.callback(plain.close)
-        with pytest.raises(llvs.UnsupportedError):
+        with pytest.raises(llvs.errors.UnsupportedError):
             plain.pairing()
-        with pytest.raises(llvs.UnsupportedError):
+        with pytest.raises(llvs.errors.UnsupportedError):
             connect(outside, listener, plain)
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             connect(fresh, listener)
         assert fresh.way.pairing() == laptop.way.pairing() and gets_in(fresh, listener)
         # A device that guesses, and one that knows the store's id but no key.
         before = ids(laptop.store)
         outside.save()
-        for secret in (llvs.make_pairing(), laptop.way.pairing()[:16] + bytes(32)):
+        for secret in (llvs.live.make_pairing(), laptop.way.pairing()[:16] + bytes(32)):
             assert not gets_in(outside, listener, secret)
         assert ids(laptop.store) == before
         assert gets_in(phone, listener)
@@ -232,29 +232,31 @@ def test_a_ring_that_is_renewed_on_both_sides(devices: tuple[Device, Device, Dev
     """The program transfers the bytes. As soon as one side learns of newer keys, it ends links that used former ones."""
     laptop, phone, _ = devices
     for knows in (0, 1):
-        with llvs.Peer(laptop.store, laptop.way, initiator=True) as one, llvs.Peer(phone.store, phone.way, initiator=False) as two:
+        peer = llvs.live.Peer
+        with peer(laptop.store, laptop.way, initiator=True) as one, peer(phone.store, phone.way, initiator=False) as two:
             carry(one, two)
-            assert one.state.phase == two.state.phase == llvs.PeerPhase.IN_STEP
+            assert one.state.phase == two.state.phase == llvs.live.PeerPhase.IN_STEP
             laptop.way.rekey(renew=True)
             if knows:
                 phone.way.pairing()
             first, second = (two, one) if knows else (one, two)
             saved = laptop.save()
-            with pytest.raises(llvs.EncryptionError, match="were renewed") as raised:
+            with pytest.raises(llvs.errors.EncryptionError, match="were renewed") as raised:
                 first.store_changed()
             assert raised.value.code == llvs.ErrorCode.WRONG_KEY
-            with pytest.raises(llvs.EncryptionError):
+            with pytest.raises(llvs.errors.EncryptionError):
                 while data := first.send():
                     second.receive(data)
                 second.tick(0)
             assert phone.store.version(saved) is None
         assert phone.way.pairing() == laptop.way.pairing()
-        with llvs.Peer(laptop.store, laptop.way, initiator=True) as one, llvs.Peer(phone.store, phone.way, initiator=False) as two:
+        peer = llvs.live.Peer
+        with peer(laptop.store, laptop.way, initiator=True) as one, peer(phone.store, phone.way, initiator=False) as two:
             carry(one, two)
             assert phone.store.version(saved) is not None
 
 
-def carry(one: llvs.Peer, two: llvs.Peer) -> None:
+def carry(one: llvs.live.Peer, two: llvs.live.Peer) -> None:
     moved = True
     while moved:
         moved = False
@@ -270,7 +272,7 @@ def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
 
     async def main() -> None:
         async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            async with await llvs.aio.accept({llvs.make_pairing(): phone.store, laptop.way: laptop.store}, reader, writer) as link:
+            async with await llvs.aio.accept({llvs.live.make_pairing(): phone.store, laptop.way: laptop.store}, reader, writer) as link:
                 await link.wait_ended()
 
         async with await asyncio.start_server(come, "127.0.0.1", 0) as server:
@@ -284,8 +286,8 @@ def test_over_asyncio(devices: tuple[Device, Device, Device]) -> None:
 def test_an_exchange_that_is_closed(devices: tuple[Device, Device, Device]) -> None:
     """The listener keeps the pairing that was derived from the exchange's keys."""
     laptop, phone, other = devices
-    pairing = llvs.make_pairing()
-    with llvs.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)) as listener:
+    pairing = llvs.live.make_pairing()
+    with llvs.live.listen({other.way: other.store, pairing: laptop.store}, ("127.0.0.1", 0)) as listener:
         other.way.close()
         assert gets_in(phone, listener, pairing)
         assert gets_in(phone, listener)

@@ -257,11 +257,11 @@ def test_no_daemon(network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_arguments() -> None:
-    def nothing(device: llvs.Device) -> None: ...
+    def nothing(device: llvs.live.Device) -> None: ...
 
     for options in ({"name": "x" * 64}, {"announced": 0}, {"announced": 70_000}):
-        with pytest.raises(llvs.InvalidArgumentError):
-            llvs.Nearby(nothing, **options)  # type: ignore[arg-type]
+        with pytest.raises(llvs.errors.InvalidArgumentError):
+            llvs.live.Nearby(nothing, **options)  # type: ignore[arg-type]
 
 
 def test_no_avahi(network: Network) -> None:
@@ -269,7 +269,7 @@ def test_no_avahi(network: Network) -> None:
     library = ctypes.util.find_library("avahi-client")
     assert library is not None
     path = next(Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("/libc.so.6")).parent
-    script = 'mount --bind /dev/null "$1" && exec "$2" -c "import llvs; llvs.Nearby()"'
+    script = 'mount --bind /dev/null "$1" && exec "$2" -c "import llvs; llvs.live.Nearby()"'
     tried = subprocess.run(
         ["unshare", "-m", "sh", "-c", script, "sh", str(path / library), sys.executable], capture_output=True, text=True, timeout=PATIENCE)
     assert "needs Avahi" in tried.stderr and "UnsupportedError" in tried.stderr
@@ -290,22 +290,22 @@ daemon.pass_time_by(ctypes.cast(clock._clock.clock_advance, ctypes.c_void_p))
 FINDS = BEGINS + """
 with llvs.Store(storage="memory") as desk, llvs.Store(storage="memory") as mine:
     desk.make_version(insert={"a": b"1"})
-    pairing = llvs.make_pairing()
-    with llvs.listen({pairing: desk}, ("::1", 0)) as theirs, llvs.Listener(("127.0.0.1", 0)) as own:
+    pairing = llvs.live.make_pairing()
+    with llvs.live.listen({pairing: desk}, ("::1", 0)) as theirs, llvs.live.Listener(("127.0.0.1", 0)) as own:
         os.environ["PORT"] = str(theirs.address[1])
         found = []
-        with llvs.Nearby(found.append, own, name="phone"):
+        with llvs.live.Nearby(found.append, own, name="phone"):
             eventually(lambda: found)
             daemon.pass_time_by(None)
             clock.close()
             print(found[0].name, *(daemon.turn_of_question(number) for number in range(4)))
-            with llvs.connect(mine, found[0].addresses[0], pairing) as link:
+            with llvs.live.connect(mine, found[0].addresses[0], pairing) as link:
                 print(link.wait(300))
         print(open(os.environ["ANNOUNCED"]).read() == f"phone {own.address[1]}")
-    with llvs.Listener(os.environ["ANNOUNCED"] + ".socket") as path:
+    with llvs.live.Listener(os.environ["ANNOUNCED"] + ".socket") as path:
         try:
-            llvs.Nearby(None, path)
-        except llvs.InvalidArgumentError:
+            llvs.live.Nearby(None, path)
+        except llvs.errors.InvalidArgumentError:
             print("no path")
 """
 
@@ -338,7 +338,7 @@ def test_an_address_that_cannot_be_had_at_once(tmp_path: Path, misses: int, paus
 MEETS = BEGINS + """
 calls, wanted = [], int(os.environ["CALLS"])
 try:
-    with llvs.Nearby(calls.append, 4040, name="phone"):
+    with llvs.live.Nearby(calls.append, 4040, name="phone"):
         eventually(lambda: len(calls) >= wanted)
         # What it would be told more would come in the next turns.
         before = daemon.turns_made()

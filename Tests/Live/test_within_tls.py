@@ -153,7 +153,7 @@ def run(
     stores: tuple[llvs.Store, llvs.Store], tunnels: list[Tunnel], outer: tuple[Optional[bytes], Optional[bytes]]
 ) -> None:
     """A link through one connection of TLS after another. Raises why it ended."""
-    with llvs.Peer(stores[0], PAIRING, initiator=True, outer=outer[0] or b"") as one, llvs.Peer(
+    with llvs.live.Peer(stores[0], PAIRING, initiator=True, outer=outer[0] or b"") as one, llvs.live.Peer(
             stores[1], PAIRING, initiator=False, outer=outer[1] or b"") as two:
         moved, failed = True, None
         while moved:
@@ -169,7 +169,7 @@ def run(
                         failed = failed or error
         if failed is not None:
             raise failed
-        assert one.state.phase == two.state.phase == llvs.PeerPhase.IN_STEP
+        assert one.state.phase == two.state.phase == llvs.live.PeerPhase.IN_STEP
 
 
 def test_one_connection_of_tls(stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]]) -> None:
@@ -184,7 +184,7 @@ def test_somebody_who_holds_two_of_them(stores: tuple[llvs.Store, llvs.Store], k
     """An attacker has a TLS connection to each side. The bytes are encrypted from end to end nevertheless, and a side that passes the
     exporter's bytes notices the attacker."""
     first, second = Tunnel(keys[0], keys[2]), Tunnel(keys[2], keys[1])
-    with pytest.raises(llvs.EncryptionError, match="not at the other end") as raised:
+    with pytest.raises(llvs.errors.EncryptionError, match="not at the other end") as raised:
         run(stores, [first, second], (first.here.exported, second.there.exported))
     assert raised.value.code == llvs.ErrorCode.WRONG_KEY and stores[1].most_recent_head is None
     run(stores, [first, second], (None, None))
@@ -200,7 +200,7 @@ def test_one_side_that_says_nothing_of_it(
     """A side that passes the exporter's bytes requires them of the other side."""
     tunnel = Tunnel(keys[0], keys[1])
     outer = (tunnel.here.exported, None) if given == 0 else (None, tunnel.there.exported)
-    with pytest.raises(llvs.EncryptionError, match="not at the other end"):
+    with pytest.raises(llvs.errors.EncryptionError, match="not at the other end"):
         run(stores, [tunnel], outer)
     assert stores[1].most_recent_head is None
     tunnel.close()
@@ -212,16 +212,16 @@ def test_the_page_says_what_is_sent(stores: tuple[llvs.Store, llvs.Store]) -> No
     for given, is_let_in in ((outer, True), (os.urandom(32), False)):
         peer = live_peer.Peer(True, PAIRING)
         peer.outer = given
-        with llvs.Peer(stores[0], PAIRING, initiator=False, outer=outer) as end:
+        with llvs.live.Peer(stores[0], PAIRING, initiator=False, outer=outer) as end:
             if is_let_in:
                 live_peer.carry(peer, end)
                 assert peer.caught_up and peer.their_hello is not None and peer.outer_mac in peer.their_hello
             else:
-                with pytest.raises(llvs.EncryptionError):
+                with pytest.raises(llvs.errors.EncryptionError):
                     live_peer.carry(peer, end)
 
 
 def test_what_no_exporter_gives(stores: tuple[llvs.Store, llvs.Store]) -> None:
     for outer in (bytes(15), bytes(256)):
         with pytest.raises(llvs.Error):
-            llvs.Peer(stores[0], PAIRING, initiator=True, outer=outer)
+            llvs.live.Peer(stores[0], PAIRING, initiator=True, outer=outer)

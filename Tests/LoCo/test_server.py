@@ -255,7 +255,7 @@ def test_the_book_at_another_time(laptop: book.Book) -> None:
         laptop.restore_all(then)
     laptop.undo()
     assert names() == ["Ben"]
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         laptop.restore_all("nothing")
 
 

@@ -58,12 +58,12 @@ def exchange(store: llvs.Store, server: DavServer, **options: Any) -> llvs.Excha
     return llvs.Exchange(store, llvs.Remote(server.url + "?layout=interchange", **options))
 
 
-def send(store: llvs.Store, server: DavServer, **options: Any) -> llvs.ExchangeResult:
+def send(store: llvs.Store, server: DavServer, **options: Any) -> llvs.exchange.ExchangeResult:
     with exchange(store, server, **options) as way:
         return way.send()
 
 
-def retrieve(store: llvs.Store, server: DavServer, **options: Any) -> llvs.ExchangeResult:
+def retrieve(store: llvs.Store, server: DavServer, **options: Any) -> llvs.exchange.ExchangeResult:
     with exchange(store, server, **options) as way:
         return way.retrieve()
 
@@ -192,7 +192,7 @@ class TestBrokenAnswers:
         with llvs.Coordinator(tmp_path / "a", exchange=place) as first, llvs.Coordinator(tmp_path / "b", exchange=place) as second:
             first.save(update={"one": b"1"})
             first.sync()
-            with llvs.Syncer(second, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+            with llvs.Syncer(second, conditions=llvs.syncer.SyncConditions.OFFLINE) as syncer:
                 assert syncer.run() and second["one"] == b"1"
                 assert (syncer.status.places[0].unread, syncer.status.places[0].unread_since) == (0, None)
                 first.save(update={"two": b"2"})
@@ -252,7 +252,7 @@ class TestBrokenAnswers:
                 handler.wfile.write(b"no " * 10_000)
 
         filled.fault = fault
-        with pytest.raises(llvs.PermissionDeniedError, match="403"):
+        with pytest.raises(llvs.errors.PermissionDeniedError, match="403"):
             retrieve(new_store(), filled)
 
     def test_endless_headers(self, filled: DavServer, new_store: Any) -> None:
@@ -448,8 +448,8 @@ class TestStatuses:
         ("status", "error"),
         [
             (400, llvs.TransportError),
-            (401, llvs.PermissionDeniedError),
-            (403, llvs.PermissionDeniedError),
+            (401, llvs.errors.PermissionDeniedError),
+            (403, llvs.errors.PermissionDeniedError),
             (405, llvs.TransportError),
             (409, llvs.TransportError),
             (418, llvs.TransportError),
@@ -477,7 +477,7 @@ class TestStatuses:
         server.fault = on("PROPFIND")(lambda handler: handler.answer(status))
         with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url)) as notes:
             notes.save(insert={"x": b"1"})
-            with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+            with llvs.Syncer(notes, conditions=llvs.syncer.SyncConditions.OFFLINE) as syncer:
                 assert not syncer.run()
                 assert syncer.status.places[0].http_status == status
                 server.fault = None
@@ -492,7 +492,7 @@ class TestStatuses:
         server.fault = on("")(lambda handler: handler.answer(status) if handler.body() is not None else None)
         with llvs.Coordinator(tmp_path / "notes", exchange=llvs.Remote(server.url + "?layout=packed")) as notes:
             notes.save(insert={"x": b"1"})
-            with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+            with llvs.Syncer(notes, conditions=llvs.syncer.SyncConditions.OFFLINE) as syncer:
                 assert not syncer.run()
                 assert (syncer.status.places[0].retry_at is None) == user_helps
 
@@ -512,7 +512,7 @@ class TestStatuses:
                 assert refused.wait(PATIENCE)
                 server.fault = None
                 eventually(lambda: syncer.status.places[0].last_send is not None)
-                assert syncer.status.places[0].reason == llvs.SyncReason.NONE
+                assert syncer.status.places[0].reason == llvs.syncer.SyncReason.NONE
 
     def test_a_full_server(self, server: DavServer, store: llvs.Store) -> None:
         server.fault = on("PUT")(lambda handler: handler.answer(507) if handler.body() is not None else None)

@@ -44,7 +44,7 @@ def remote(server: DavServer, layout: str) -> llvs.Remote:
     return llvs.Remote(f"{server.url}?layout={layout}")
 
 
-def exchange(store: llvs.Store, place: llvs.Remote) -> list[llvs.Problem]:
+def exchange(store: llvs.Store, place: llvs.Remote) -> list[llvs.exchange.Problem]:
     """Retrieves and sends; the problems of both."""
     with llvs.Exchange(store, place) as way:
         return [*way.retrieve().problems, *way.send().problems]

@@ -16,7 +16,7 @@ MANY = "many files are listed and fetched"
 def test_transport(server: DavServer, check: str) -> None:
     plan = llvs.testing.FaultPlan()
 
-    def transport(number: int) -> llvs.Transport:
+    def transport(number: int) -> llvs.exchange.Transport:
         return plan.transport(llvs.Remote(server.url + f"{number}/"))
 
     report = llvs.testing.check_transport(transport, only=check)

@@ -125,7 +125,7 @@ def test_accounts_at_one_address_are_apart(rooms: DavServer, store: llvs.Store, 
     def place(user: str) -> llvs.Remote:
         given: dict[str, Any] = {"user": user, "password": "p"}
         if asks:
-            given = {"credentials": lambda address, again: llvs.Credentials(user, "p")}
+            given = {"credentials": lambda address, again: llvs.exchange.Credentials(user, "p")}
         return llvs.Remote(rooms.url, layout=layout, **given) if layout else llvs.Remote(rooms.url, **given)
 
     assert both(store, place("ann")) == (0, 3)
@@ -156,14 +156,14 @@ def test_no_snapshot_goes_in_clear_to_an_encrypted_place(encrypted: DavServer, s
     before = dict(encrypted.files)
     place = llvs.Remote(encrypted.url, layout=layout) if layout else encrypted.url
     with llvs.Exchange(store, place) as way:
-        with pytest.raises(llvs.EncryptionError if layout == "interchange" else llvs.UnsupportedError):
+        with pytest.raises(llvs.errors.EncryptionError if layout == "interchange" else llvs.errors.UnsupportedError):
             way.put_snapshot()
     assert encrypted.files == before
 
 
 def test_no_snapshot_is_put_beside_packs(server: DavServer, store: llvs.Store) -> None:
     both(store, server.url)
-    with llvs.Exchange(store, server.url) as way, pytest.raises(llvs.UnsupportedError):
+    with llvs.Exchange(store, server.url) as way, pytest.raises(llvs.errors.UnsupportedError):
         way.put_snapshot()
     assert below(server) == {"pack1"}
 
@@ -191,7 +191,7 @@ def test_no_snapshot_is_put_where_versions_were(
             if sends:
                 with pytest.raises(llvs.NotFoundError):
                     way.send()
-            with pytest.raises(llvs.NotFoundError if layout == "interchange" else llvs.UnsupportedError):
+            with pytest.raises(llvs.NotFoundError if layout == "interchange" else llvs.errors.UnsupportedError):
                 way.put_snapshot()
             assert not server.files
         if layout == "interchange":
@@ -215,7 +215,7 @@ def test_a_place_that_is_encrypted_after_it_was_opened(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
         for call in (way.send, way.put_snapshot):
-            with pytest.raises(llvs.EncryptionError, match="is encrypted"):
+            with pytest.raises(llvs.errors.EncryptionError, match="is encrypted"):
                 call()
     assert server.files == (encrypted.files if kind == "server" else {})
     there = sum(1 for path in folder.rglob("*") if path.is_file())
@@ -278,17 +278,17 @@ def test_who_may_only_read_goes_on_receiving(server: DavServer, tmp_path: Path, 
     server.fault = refuse
     try:
         with llvs.Syncer(device, poll=0.3, longest_poll=0.5, after_save=0.1, after_saves=0.2) as syncer:
-            eventually(lambda: [place.reason for place in syncer.status.places] == [llvs.SyncReason.SIGN_IN])
+            eventually(lambda: [place.reason for place in syncer.status.places] == [llvs.syncer.SyncReason.SIGN_IN])
             tried = len(puts)
             allowed.append(True)
             later = save(store, "later").id
             both(store, server.url)
             allowed.clear()
             eventually(lambda: later in ids(device.store))
-            assert syncer.status.places[0].reason == llvs.SyncReason.SIGN_IN and len(puts) == tried
+            assert syncer.status.places[0].reason == llvs.syncer.SyncReason.SIGN_IN and len(puts) == tried
             allowed.append(True)
             syncer.run()
-            assert syncer.status.places[0].reason == llvs.SyncReason.NONE
+            assert syncer.status.places[0].reason == llvs.syncer.SyncReason.NONE
     finally:
         device.close()
     assert both(store, server.url)[0] >= 1

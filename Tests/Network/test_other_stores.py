@@ -46,7 +46,7 @@ def test_the_files_of_another_account_are_refused(server: DavServer, new_store: 
     way.restoration_state = b"new"
     if (mine, theirs) == (BRIDGED, PACKED):
         # A place with packs alone stays so, whichever device joins it.
-        with pytest.raises(llvs.InvalidArgumentError, match="only packs"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="only packs"):
             way.retrieve()
     else:
         assert len(way.retrieve().retrieved) == 1 and way.send().sent

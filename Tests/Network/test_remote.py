@@ -52,9 +52,9 @@ def test_a_token(server: DavServer, store: llvs.Store) -> None:
 def test_credentials_are_asked_for(server: DavServer, store: llvs.Store) -> None:
     asked: list[tuple[str, bool]] = []
 
-    def ask(address: str, again: bool) -> Optional[llvs.Credentials]:
+    def ask(address: str, again: bool) -> Optional[llvs.exchange.Credentials]:
         asked.append((address, again))
-        return llvs.Credentials(token="t0ken") if again else llvs.Credentials(user="ann", password="s3cret-pass")
+        return llvs.exchange.Credentials(token="t0ken") if again else llvs.exchange.Credentials(user="ann", password="s3cret-pass")
 
     address = server.url.replace("http+webdav", "http")
     with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
@@ -70,7 +70,7 @@ def test_credentials_are_asked_for(server: DavServer, store: llvs.Store) -> None
         assert len(asked) == 2
         # If they are refused again, the callback is not repeated.
         server.fault = wants("nobody")
-        with pytest.raises(llvs.PermissionDeniedError):
+        with pytest.raises(llvs.errors.PermissionDeniedError):
             way.retrieve()
         assert len(asked) == 3
 
@@ -82,7 +82,7 @@ def test_there_may_be_none(server: DavServer, store: llvs.Store) -> None:
 
 
 def test_asking_may_fail(server: DavServer, store: llvs.Store) -> None:
-    def ask(address: str, again: bool) -> llvs.Credentials:
+    def ask(address: str, again: bool) -> llvs.exchange.Credentials:
         raise KeyError("the key store is locked")
 
     with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
@@ -95,10 +95,10 @@ def test_asking_may_fail(server: DavServer, store: llvs.Store) -> None:
 def test_the_callback_may_not_use_the_exchange(server: DavServer, store: llvs.Store) -> None:
     ways: list[llvs.Exchange] = []
 
-    def ask(address: str, again: bool) -> llvs.Credentials:
+    def ask(address: str, again: bool) -> llvs.exchange.Credentials:
         with pytest.raises(llvs.BusyError):
             ways[0].retrieve()
-        return llvs.Credentials(user="ann", password="x")
+        return llvs.exchange.Credentials(user="ann", password="x")
 
     with llvs.Exchange(store, llvs.Remote(server.url, credentials=ask)) as way:
         ways.append(way)
@@ -107,10 +107,10 @@ def test_the_callback_may_not_use_the_exchange(server: DavServer, store: llvs.St
 
 def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
     told: list[str] = []
-    observer = llvs.observe_log(lambda level, message: told.append(message), llvs.LogLevel.DEBUG)
+    observer = llvs.log.observe_log(lambda level, message: told.append(message), llvs.log.LogLevel.DEBUG)
     try:
         remote = llvs.Remote(server.url, **SECRETS)
-        told.append(repr(remote) + repr(llvs.Credentials("ann", "s3cret-pass", "t0ken")))
+        told.append(repr(remote) + repr(llvs.exchange.Credentials("ann", "s3cret-pass", "t0ken")))
         with llvs.Exchange(store, remote) as way:
             way.send()
             told.append(repr(way) + str(way.restoration_state))
@@ -130,7 +130,7 @@ def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
             with pytest.raises(llvs.Error) as raised:
                 llvs.Exchange(store, url)
             told.append(str(raised.value) if "://" in url else "")
-        with pytest.raises(llvs.InvalidArgumentError) as raised:
+        with pytest.raises(llvs.errors.InvalidArgumentError) as raised:
             llvs.Exchange(store, llvs.Remote(server.url, user="ann", password="s3cret-pass\n"))
         told.append(str(raised.value))
     finally:
@@ -176,7 +176,10 @@ class Refusing(socketserver.ThreadingTCPServer):
 
 @pytest.mark.parametrize(
     "status, error, tries",
-    [(407, llvs.PermissionDeniedError, 1), (403, llvs.PermissionDeniedError, 1), (429, llvs.BusyError, 5), (502, llvs.TransportError, 5)],
+    [
+        (407, llvs.errors.PermissionDeniedError, 1), (403, llvs.errors.PermissionDeniedError, 1), (429, llvs.BusyError, 5),
+        (502, llvs.TransportError, 5),
+    ],
 )
 def test_a_proxy_that_does_not_connect(store: llvs.Store, status: int, error: type[llvs.Error], tries: int) -> None:
     """Encrypted connections use a tunnel through the proxy, which makes or refuses it."""
@@ -269,14 +272,14 @@ def test_parts_of_a_path_that_lead_elsewhere(store: llvs.Store) -> None:
     """Intermediate programs remove such parts from the path of a request, but not from its headers."""
     for path in ("a/../b", ".", "..", "a/.", "%2e%2E/b", "a/%2E/b"):
         for scheme in ("https+webdav://example.invalid", "http+webdav://localhost"):
-            with pytest.raises(llvs.InvalidArgumentError, match="a part that is"):
+            with pytest.raises(llvs.errors.InvalidArgumentError, match="a part that is"):
                 llvs.Exchange(store, f"{scheme}/{path}/")
     llvs.Exchange(store, "https+webdav://example.invalid/.a/..b/c..d/...").close()
 
 
 @pytest.mark.parametrize("timeout", [0, -1, 1e9, float("nan")])
 def test_bad_timeouts(timeout: float) -> None:
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Remote("https+webdav://host/", timeout=timeout)
 
 
@@ -288,7 +291,7 @@ def test_a_coordinator(server: DavServer, tmp_path: Path) -> None:
         a.save(insert={"x": b"1"})
         a.sync()
         assert b.sync().moved and b["x"] == b"1"
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             b.attach(place)
 
 

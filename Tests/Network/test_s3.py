@@ -48,11 +48,11 @@ def place(server: Any, **options: Any) -> llvs.Remote:
     return unsigned(server, **({"user": KEY, "password": SECRET} | options))
 
 
-def exchange(store: llvs.Store, server: Any) -> llvs.ExchangeResult:
+def exchange(store: llvs.Store, server: Any) -> llvs.exchange.ExchangeResult:
     with llvs.Exchange(store, place(server)) as way:
         received, sent = way.retrieve(), way.send()
     assert not received.problems and not sent.problems
-    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+    return llvs.exchange.ExchangeResult(received.retrieved, sent.sent, ())
 
 
 def test_two_stores(bucket: Any, store: llvs.Store, new_store: Any) -> None:
@@ -106,16 +106,16 @@ def test_refused_keys_are_asked_for_again(faulty: Any, store: llvs.Store, status
     """S3 reports refused keys by a code, not by the status 401."""
     asked: list[bool] = []
 
-    def credentials(address: str, again: bool) -> llvs.Credentials:
+    def credentials(address: str, again: bool) -> llvs.exchange.Credentials:
         asked.append(again)
-        return llvs.Credentials(KEY, SECRET) if again else llvs.Credentials("stale", "x", "session")
+        return llvs.exchange.Credentials(KEY, SECRET) if again else llvs.exchange.Credentials("stale", "x", "session")
 
     faulty.fault = refusing(status, code)
     with llvs.Exchange(store, unsigned(faulty, credentials=credentials)) as way:
         assert len(way.send().sent) == 3
     assert asked == [False, True]
     with llvs.Exchange(store, place(faulty, user="stale", password="x")) as way:
-        with pytest.raises(llvs.PermissionDeniedError, match="refuses the keys"):
+        with pytest.raises(llvs.errors.PermissionDeniedError, match="refuses the keys"):
             way.retrieve()
 
 
@@ -250,11 +250,11 @@ def test_a_clock_that_no_date_helps(faulty: Any, tmp_path: Path) -> None:
     faulty.fault = lambda environ: ("403 Forbidden", b"<Error><Code>RequestTimeTooSkewed</Code></Error>")
     with llvs.Coordinator(tmp_path / "notes", exchange=place(faulty)) as notes:
         notes.save(insert={"x": b"1"})
-        with llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+        with llvs.Syncer(notes, conditions=llvs.syncer.SyncConditions.OFFLINE) as syncer:
             assert not syncer.run()
             one = syncer.status.places[0]
             assert isinstance(one.error, llvs.TransportError) and "clocks" in str(one.error)
-            assert one.reason == llvs.SyncReason.UNREACHABLE and one.retry_at is not None and not one.needs_user
+            assert one.reason == llvs.syncer.SyncReason.UNREACHABLE and one.retry_at is not None and not one.needs_user
             # Each request once more.
             assert len(faulty.requests) == 2
             faulty.fault = None
@@ -317,7 +317,7 @@ def test_wrong_keys(bucket: Any, store: llvs.Store, change: dict[str, str], monk
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SHARED_CREDENTIALS_FILE"):
         monkeypatch.delenv(name, raising=False)
     with llvs.Exchange(store, place(bucket, **change)) as way, pytest.raises(
-        llvs.PermissionDeniedError, match="refuses the keys" if change.get("user", KEY) else "refuses the keys|may not do this"
+        llvs.errors.PermissionDeniedError, match="refuses the keys" if change.get("user", KEY) else "refuses the keys|may not do this"
     ) as raised:
         way.send()
     assert SECRET not in str(raised.value) and "wrong" not in str(raised.value)
@@ -384,7 +384,7 @@ def test_what_is_no_list(faulty: Any, store: llvs.Store, answer: bytes) -> None:
     ],
 )  # fmt: skip
 def test_urls_that_are_refused(store: llvs.Store, url: str) -> None:
-    with pytest.raises(llvs.InvalidArgumentError) as raised:
+    with pytest.raises(llvs.errors.InvalidArgumentError) as raised:
         llvs.Exchange(store, url)
     assert "s3cret" not in str(raised.value)
 
@@ -504,7 +504,7 @@ CHECKS = ["a new place is empty", "all version ids can be names", "unusual bytes
 def test_transport(bucket: Any, check: str) -> None:
     plan = llvs.testing.FaultPlan()
 
-    def transport(number: int) -> llvs.Transport:
+    def transport(number: int) -> llvs.exchange.Transport:
         return plan.transport(llvs.Remote(bucket.url(f"{abs(hash(check)):x}-{number}"), user=KEY, password=SECRET))
 
     assert llvs.testing.check_transport(transport, only=check)

@@ -113,7 +113,7 @@ def check(recorder: Recorder, speller: Speller, prefix: str, store: llvs.Store) 
     place = llvs.Remote(recorder.server.url(prefix) + "&layout=interchange", user=KEY, password=SECRET)
     try:
         way = llvs.Exchange(store, place)
-    except llvs.InvalidArgumentError:
+    except llvs.errors.InvalidArgumentError:
         return False
     with way:
         assert len(way.send().sent) == 1
@@ -164,7 +164,7 @@ def test_naughty_secrets_sign_as_by_botocore(recorder: Recorder, one: llvs.Store
             place = llvs.Remote(recorder.server.url() + "&layout=interchange", user=KEY, password=secret)
             # (The versions that were sent before are gone.)
             way = llvs.Exchange(one, place, restoration_state=b"new")
-        except llvs.InvalidArgumentError:
+        except llvs.errors.InvalidArgumentError:
             assert any(unicodedata.category(char) == "Cc" for char in secret), ascii(secret)
             continue
         with way:

@@ -37,11 +37,11 @@ def place(server: SFTPServer, name: str, layout: str = "interchange", **options:
     return llvs.Remote(server.url(name), layout=layout, **(server.secrets | options))
 
 
-def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.ExchangeResult:
+def exchange(store: llvs.Store, where: llvs.Remote) -> llvs.exchange.ExchangeResult:
     with llvs.Exchange(store, where) as way:
         received, sent = way.retrieve(), way.send()
     assert not received.problems and not sent.problems
-    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+    return llvs.exchange.ExchangeResult(received.retrieved, sent.sent, ())
 
 
 #: Needs 10,000 requests.
@@ -165,9 +165,9 @@ def test_keys(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path) ->
     exchange(store, place(real, name, key_file=real.folder / "locked", password=PASSPHRASE))
     asked: list[bool] = []
 
-    def ask(address: str, again: bool) -> llvs.Credentials:
+    def ask(address: str, again: bool) -> llvs.exchange.Credentials:
         asked.append(again)
-        return llvs.Credentials(sftp_server.USER, PASSPHRASE if again else "old")
+        return llvs.exchange.Credentials(sftp_server.USER, PASSPHRASE if again else "old")
 
     with llvs.Exchange(store, place(real, name, user="", key_file=real.folder / "locked", credentials=ask)) as way:
         way.retrieve()
@@ -178,7 +178,7 @@ def test_keys(real: SFTPServer, name: str, store: llvs.Store, tmp_path: Path) ->
     ]
     for options in refused:
         with llvs.Exchange(store, place(real, name, **options)) as way:
-            with pytest.raises(llvs.PermissionDeniedError, match="key_file") as raised:
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="key_file") as raised:
                 way.retrieve()
             assert "s3cret" not in str(raised.value)
 
@@ -190,7 +190,7 @@ def test_the_agents_keys(real: SFTPServer, name: str, store: llvs.Store, monkeyp
             eventually(socket_path.exists)
             monkeypatch.setenv("SSH_AUTH_SOCK", str(socket_path))
             with llvs.Exchange(store, place(real, name, key_file="")) as way:
-                with pytest.raises(llvs.PermissionDeniedError):
+                with pytest.raises(llvs.errors.PermissionDeniedError):
                     way.retrieve()
             subprocess.run(["ssh-add", "-q", str(real.folder / "key")], check=True)
             exchange(store, place(real, name, key_file=""))
@@ -253,7 +253,7 @@ def test_a_folder_that_may_not_be_written(real: SFTPServer, store: llvs.Store) -
     ],
 )
 def test_what_is_refused_at_once(store: llvs.Store, url: str, options: dict[str, Any], why: str) -> None:
-    with pytest.raises(llvs.InvalidArgumentError, match=why):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match=why):
         llvs.Exchange(store, llvs.Remote(url, **options))
 
 

@@ -56,7 +56,7 @@ def test_own_versions_go_beside_an_adoption(server: DavServer, new_store: Any, s
         way.retire()
     line, device = Line(server, status), new_store()
     save(device, "first")
-    with suppress(llvs.TransportError, llvs.PermissionDeniedError):
+    with suppress(llvs.TransportError, llvs.errors.PermissionDeniedError):
         exchange(device, place)
     assert line.cuts
     before = line.cuts

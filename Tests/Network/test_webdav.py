@@ -40,11 +40,11 @@ def place(server: Server, **options: Any) -> llvs.Remote:
     return llvs.Remote(url + "?layout=interchange", **({"user": USER, "password": PASSWORD} | options))
 
 
-def exchange(store: llvs.Store, server: Server, **options: Any) -> llvs.ExchangeResult:
+def exchange(store: llvs.Store, server: Server, **options: Any) -> llvs.exchange.ExchangeResult:
     with llvs.Exchange(store, place(server, **options)) as way:
         received, sent = way.retrieve(), way.send()
     assert not received.problems and not sent.problems
-    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+    return llvs.exchange.ExchangeResult(received.retrieved, sent.sent, ())
 
 
 def test_two_stores(real: Server, store: llvs.Store, new_store: Any) -> None:
@@ -226,7 +226,7 @@ def test_coordinators(real: Server, tmp_path: Path) -> None:
 def test_a_wrong_password(real: Server, store: llvs.Store) -> None:
     for access in ({"password": "wrong"}, {"user": "", "password": ""}):
         with llvs.Exchange(store, place(real, **access)) as way:
-            with pytest.raises(llvs.PermissionDeniedError, match="401") as raised:
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="401") as raised:
                 way.send()
             assert "wrong" not in str(raised.value)
 

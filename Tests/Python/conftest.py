@@ -125,7 +125,7 @@ class Places:
             return llvs.Store(self.directory / "store.db", storage="sqlite", durability="normal", **options)
         if self.kind == "memory":
             return llvs.Store(storage="memory", **options)
-        return llvs.Store(storage=llvs.DictStorage(self.records), **options)
+        return llvs.Store(storage=llvs.storage.DictStorage(self.records), **options)
 
     @property
     def lasts(self) -> bool:

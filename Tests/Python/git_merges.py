@@ -3,7 +3,7 @@
     git_merges.py <repository> [<most merges>]
 
 For each merge commit with two parents and one merge base, each file is taken that both parents changed differently and that is UTF-8 in the
-base and in both parents. `git merge-file` merges it, and `llvs.merge_values` with the rule `text`. Counted are:
+base and in both parents. `git merge-file` merges it, and `llvs.merge.merge_values` with the rule `text`. Counted are:
 
 - files that git merges without a conflict, and how many of these the engine merges to the same bytes;
 - files with conflicts in git, and for how many of these the engine has a record; and those without a record that came out as neither side
@@ -74,7 +74,7 @@ def main() -> int:
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for merge, name, three in files(repository, most):
-            expected, found = by_git(three, Path(folder)), llvs.merge_values(*three, "text")
+            expected, found = by_git(three, Path(folder)), llvs.merge.merge_values(*three, "text")
             if expected is not None:
                 counts["clean in git"] += 1
                 if found.data == expected:

@@ -64,7 +64,7 @@ def read_version(version_json: bytes, changes_json: bytes) -> tuple[Version, dic
     return Version(content["identifier"], predecessors, content["timestamp"], changes, metadata), labels
 
 
-class DictTransport(llvs.Transport):
+class DictTransport(llvs.exchange.Transport):
     """A place in this process: two dicts. It also records what was sent last."""
 
     name = "dict"
@@ -72,7 +72,7 @@ class DictTransport(llvs.Transport):
     def __init__(self, versions: Optional[dict[str, bytes]] = None, changes: Optional[dict[str, bytes]] = None) -> None:
         self.versions = {} if versions is None else versions
         self.changes = {} if changes is None else changes
-        self.sent: list[llvs.VersionFiles] = []
+        self.sent: list[llvs.exchange.VersionFiles] = []
 
     def list(self) -> Iterable[str]:
         return list(self.versions)
@@ -83,7 +83,7 @@ class DictTransport(llvs.Transport):
     def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
         return [self.changes.get(name) for name in names]
 
-    def send(self, files: Sequence[llvs.VersionFiles]) -> None:
+    def send(self, files: Sequence[llvs.exchange.VersionFiles]) -> None:
         for file in files:
             self.changes[file.name] = file.changes
             self.versions[file.name] = file.version

@@ -22,7 +22,7 @@ def test_calls_give_what_the_methods_give(tmp_path: Path) -> None:
             done = await llvs.aio.call(notes.sync)
             assert len(done.before.sent) == 1
             assert await llvs.aio.call(lambda: notes["a"]) == b"1"
-            with pytest.raises(llvs.UnknownVersionError):
+            with pytest.raises(llvs.errors.UnknownVersionError):
                 await llvs.aio.call(notes.store.at, "nowhere")
             assert await llvs.aio.call(int, "5") == 5
 
@@ -40,7 +40,7 @@ def test_the_context_comes_along() -> None:
     asyncio.run(main())
 
 
-class Slow(llvs.Transport):
+class Slow(llvs.exchange.Transport):
     name = "slow"
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ def test_a_token_of_ones_own(tmp_path: Path) -> None:
 def test_events_of_a_syncer(tmp_path: Path) -> None:
     async def main() -> None:
         with llvs.Coordinator(tmp_path / "s.llvs", exchange=tmp_path / "shared") as notes:
-            events: llvs.aio.Events[llvs.SyncEvent] = llvs.aio.Events()
+            events: llvs.aio.Events[llvs.syncer.SyncEvent] = llvs.aio.Events()
             with llvs.Syncer(notes, events, after_save=0.05):
                 notes.save(insert={"a": b"1"})
                 async for event in events:
@@ -107,7 +107,7 @@ def test_events_of_a_syncer(tmp_path: Path) -> None:
                         break
             events.close()
             left = [event async for event in events]
-            assert all(isinstance(event, llvs.SyncEvent) for event in left)
+            assert all(isinstance(event, llvs.syncer.SyncEvent) for event in left)
 
     asyncio.run(asyncio.wait_for(main(), 60))
 

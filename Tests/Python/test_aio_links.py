@@ -63,7 +63,7 @@ def test_two_stores_come_in_step_and_stay_so(stores: tuple[llvs.Store, llvs.Stor
             await link.close()
             await asyncio.wait_for(other.wait_ended(), GUARD)
             assert link.error is None and other.error is None
-            assert link.state.phase == other.state.phase == llvs.PeerPhase.ENDED
+            assert link.state.phase == other.state.phase == llvs.live.PeerPhase.ENDED
             assert link.state.sent == 21 and other.state.received == 21 and link.state.problems == ()
 
     asyncio.run(main())
@@ -88,7 +88,7 @@ def test_with_the_threads_of_llvs_listen(stores: tuple[llvs.Store, llvs.Store], 
     saved = two.make_version(insert={"b": b"2"})
 
     async def main() -> None:
-        with llvs.listen({PAIRING: two}, str(tmp_path / "socket")) as listener:
+        with llvs.live.listen({PAIRING: two}, str(tmp_path / "socket")) as listener:
             async with await llvs.aio.connect(one, str(tmp_path / "socket"), PAIRING) as link:
                 assert await asyncio.wait_for(link.wait(), GUARD)
             listener.links and listener.links[0].wait(300)
@@ -111,9 +111,9 @@ def test_who_is_not_paired(stores: tuple[llvs.Store, llvs.Store]) -> None:
         async with server:
             host, port = server.sockets[0].getsockname()[:2]
             link = await llvs.aio.connect(stores[0], (host, port), bytes(48))
-            with pytest.raises((llvs.EncryptionError, OSError)):
+            with pytest.raises((llvs.errors.EncryptionError, OSError)):
                 await asyncio.wait_for(link.wait(), GUARD)
-            with pytest.raises((llvs.EncryptionError, OSError)):
+            with pytest.raises((llvs.errors.EncryptionError, OSError)):
                 await link.wait_ended()
             await link.close()
             # A peer that sends nothing, and one that disconnects immediately.
@@ -157,7 +157,7 @@ def test_time_for_beginning_and_handshake_together(stores: tuple[llvs.Store, llv
     async def main() -> None:
         server = await asyncio.start_server(come, "127.0.0.1", 0)
         async with server:
-            with llvs.Peer(stores[0], PAIRING, initiator=True) as peer:
+            with llvs.live.Peer(stores[0], PAIRING, initiator=True) as peer:
                 beginning = peer.send()
                 reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
                 writer.write(beginning[:60])
@@ -175,8 +175,8 @@ def test_time_for_beginning_and_handshake_together(stores: tuple[llvs.Store, llv
 
 def test_a_program_in_the_background(stores: tuple[llvs.Store, llvs.Store], monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[bool] = []
-    says = llvs.Peer.set_background
-    monkeypatch.setattr(llvs.Peer, "set_background", lambda peer, value: (told.append(value), says(peer, value)))
+    says = llvs.live.Peer.set_background
+    monkeypatch.setattr(llvs.live.Peer, "set_background", lambda peer, value: (told.append(value), says(peer, value)))
 
     async def main() -> None:
         async with linked(*stores) as (link, _):
@@ -193,7 +193,7 @@ def test_a_cut_and_a_closed_store_are_told(stores: tuple[llvs.Store, llvs.Store]
         async with linked(*stores) as (link, other):
             await asyncio.wait_for(link.wait(), GUARD)
             link._writer.transport.abort()
-            with pytest.raises((llvs.ExchangeDataError, OSError)):
+            with pytest.raises((llvs.errors.ExchangeDataError, OSError)):
                 await asyncio.wait_for(other.wait_ended(), GUARD)
         async with linked(*stores) as (link, other):
             await asyncio.wait_for(link.wait(), GUARD)
@@ -267,7 +267,7 @@ def test_people_compare_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
         # A device with a pairing is admitted as well, whatever is awaited.
         async with linked(one, two) as (link, _):
             assert await asyncio.wait_for(link.wait(), GUARD)
-            with pytest.raises(llvs.InvalidArgumentError):
+            with pytest.raises(llvs.errors.InvalidArgumentError):
                 await link.confirm()
 
     asyncio.run(main())
@@ -282,9 +282,9 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
             await asyncio.wait_for(other.digits(), GUARD)
             await link.confirm()
             await other.close()
-            with pytest.raises(llvs.EncryptionError):
+            with pytest.raises(llvs.errors.EncryptionError):
                 await asyncio.wait_for(link.wait_ended(), GUARD)
-            with pytest.raises(llvs.EncryptionError):
+            with pytest.raises(llvs.errors.EncryptionError):
                 await link.digits()
             assert not link.pairing and not ids(stores[0])
         # If no invitation is open, a device that compares digits gets no answer.
@@ -300,7 +300,7 @@ def test_people_see_other_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
         async with server:
             link = await llvs.aio.connect(stores[0], server.sockets[0].getsockname()[:2], compare=True)
             await asyncio.wait_for(refused.get(), GUARD)
-            with pytest.raises((llvs.EncryptionError, OSError)):
+            with pytest.raises((llvs.errors.EncryptionError, OSError)):
                 await asyncio.wait_for(link.digits(), GUARD)
             await link.close()
 
@@ -322,7 +322,7 @@ def test_one_that_is_cancelled_twice_still_closes(stores: tuple[llvs.Store, llvs
                     await asyncio.sleep(0)
                 link._task.cancel()
                 await asyncio.wait({link._task})
-                assert link._writer.is_closing() and link.state.phase == llvs.PeerPhase.ENDED, steps
+                assert link._writer.is_closing() and link.state.phase == llvs.live.PeerPhase.ENDED, steps
                 with pytest.raises(llvs.ClosedError):
                     link._peer.send()
             for writer in came:
@@ -335,7 +335,7 @@ def test_an_invitation(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """A device that connects by one gets the pairing; it is valid once, and others are admitted by their pairings meanwhile."""
     one, two = stores
     two.make_version(insert={"a": b"1"})
-    codes = {llvs.make_invitation(): PAIRING, llvs.make_invitation(): PAIRING}
+    codes = {llvs.live.make_invitation(): PAIRING, llvs.live.make_invitation(): PAIRING}
     code = list(codes)[1]
 
     async def main() -> None:

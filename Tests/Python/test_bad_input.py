@@ -42,11 +42,11 @@ V = llvs.Version("1", (), 0.0, 0)
         (lambda s, v: s.make_version(v, insert={"é" * 2049: b""}), "INVALID_VALUE_ID", "4098"),
         (lambda s, v: s.make_version(v, insert={"\ud800": b""}), "INVALID_UTF8", ""),
         (
-            lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.Reference("a", "nope"))]),
+            lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.store.Reference("a", "nope"))]),
             "INVALID_REFERENCE|UNKNOWN_VERSION",
             "nope",
         ),
-        (lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.Reference("b", v.id))]), "INVALID_REFERENCE", "b"),
+        (lambda s, v: s.make_version(v, changes=[llvs.Change.preserve(llvs.store.Reference("b", v.id))]), "INVALID_REFERENCE", "b"),
         (lambda s, v: s.make_version(v, metadata={"": 1}), "INVALID_METADATA", ""),
         (lambda s, v: s.make_version(v, metadata={"k" * 4097: 1}), "INVALID_METADATA", ""),
         (lambda s, v: s.make_version(v, metadata={"\ud800": 1}), "INVALID_METADATA|INVALID_UTF8", ""),
@@ -61,7 +61,7 @@ V = llvs.Version("1", (), 0.0, 0)
         (lambda s, v: s.values(["a", ""], at=v), "INVALID_VALUE_ID", ""),
         (lambda s, v: s.values(["a"], at="no-such"), "UNKNOWN_VERSION", "no-such"),
         (lambda s, v: s.reference("a", at="no-such"), "UNKNOWN_VERSION", "no-such"),
-        (lambda s, v: s.value_by_reference(llvs.Reference("a", "no-such")), "UNKNOWN_VERSION", "no-such"),
+        (lambda s, v: s.value_by_reference(llvs.store.Reference("a", "no-such")), "UNKNOWN_VERSION", "no-such"),
         (lambda s, v: s.at("no-such"), "UNKNOWN_VERSION", "no-such"),
         (lambda s, v: s.changes("no-such"), "UNKNOWN_VERSION", "no-such"),
         (lambda s, v: s.diff(v, "no-such"), "UNKNOWN_VERSION", "no-such"),
@@ -134,10 +134,10 @@ def test_errors_are_natural_builtins(memory: llvs.Store, tmp_path: Path) -> None
 def test_errors_survive_pickling() -> None:
     import pickle
 
-    error = llvs.UnknownVersionError("no such", version_id="x")
+    error = llvs.errors.UnknownVersionError("no such", version_id="x")
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.code, again.version_id) == (
-        llvs.UnknownVersionError,
+        llvs.errors.UnknownVersionError,
         "no such",
         llvs.ErrorCode.UNKNOWN_VERSION,
         "x",
@@ -179,7 +179,7 @@ def test_paths_that_are_none(path: Any, tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_unwritable_directory(tmp_path: Path) -> None:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
-        with pytest.raises(llvs.PermissionDeniedError):
+        with pytest.raises(llvs.errors.PermissionDeniedError):
             llvs.Store(tmp_path / "store")
     finally:
         tmp_path.chmod(stat.S_IRWXU)
@@ -202,7 +202,7 @@ def test_a_directory_that_cannot_be_made() -> None:
     ],
 )
 def test_bad_options(options: dict[str, Any]) -> None:
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Store(**options)
 
 

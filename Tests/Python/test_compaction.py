@@ -149,7 +149,7 @@ def test_progress_and_cancellation(tmp_path: Path) -> None:
             store.compact(progress=lambda progress: store.compact())  # type: ignore[func-returns-value]
         assert files(path) == 6
         assert store.compact(progress=lambda progress: stages.append(progress.stage)).made == 1
-        assert set(stages) == {llvs.Stage.WRITING}
+        assert set(stages) == {llvs.control.Stage.WRITING}
         # Closed from within: done when the call is.
         store.compact(progress=lambda progress: store.close())
         assert store.closed
@@ -163,14 +163,16 @@ def test_who_may_not_does_not(tmp_path: Path) -> None:
         {"compaction_grace": float("nan")},
         {"compaction_grace": float("inf")},
     ):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             llvs.Store(tmp_path / "store", options=llvs.StoreOptions(**options))  # type: ignore[arg-type]
-    with llvs.Store(tmp_path / "store", read_only=True) as store, pytest.raises(llvs.PermissionDeniedError):
+    with llvs.Store(tmp_path / "store", read_only=True) as store, pytest.raises(llvs.errors.PermissionDeniedError):
         store.compact()
 
 
 def test_other_storages_have_nothing_to_do(store: llvs.Store) -> None:
     store.make_version(insert={"a": b"1"})
     report = store.compact()
-    assert report == llvs.CompactionReport(report.folded, report.made, report.deleted, report.bytes_written, report.bytes_deleted, None)
+    assert report == llvs.store.CompactionReport(
+        report.folded, report.made, report.deleted, report.bytes_written, report.bytes_deleted, None
+    )
     assert (report.folded, report.made, report.deleted) == (0, 0, 0)

@@ -47,7 +47,7 @@ class Fork:
         }
         return self.store.make_version(at, update=update, remove=[id for id, value in values.items() if value is None])
 
-    def value(self, id: str, at: llvs.AnyVersion) -> Any:
+    def value(self, id: str, at: llvs.store.AnyVersion) -> Any:
         data = self.store.at(at).get(id)
         return None if data is None else json.loads(data)
 
@@ -63,14 +63,14 @@ def test_what_a_merge_would_find_is_what_it_finds() -> None:
     found = store.conflicts(fork.older, fork.newer)
     assert len(list(store.history())) == before and list(found) == ["d/1", "d/2", "gone", "plain"]
     (one,) = found["d/1"]
-    assert one.path == ("name",) and one.kind is llvs.ConflictKind.PICK and one.version == "" and one.id == "d/1"
+    assert one.path == ("name",) and one.kind is llvs.merge.ConflictKind.PICK and one.version == "" and one.id == "d/1"
     assert (one.base, one.newer, one.older, one.result) == (b'"A"', b'"C"', b'"B"', b'"C"')
     (two,) = found["d/2"]
-    assert two.kind is llvs.ConflictKind.DELETE_EDIT and two.older is None and two.result == b'{"x":2}'
+    assert two.kind is llvs.merge.ConflictKind.DELETE_EDIT and two.older is None and two.result == b'{"x":2}'
     # A value without rules is decided as a whole, and is not JSON here.
     (whole,) = found["plain"]
     assert whole.path == () and whole.rule is None and whole.result == whole.newer and json.loads(whole.newer or b"")["size"] == 1
-    assert found["gone"][0].kind is llvs.ConflictKind.DELETE_EDIT and found["gone"][0].result == found["gone"][0].newer
+    assert found["gone"][0].kind is llvs.merge.ConflictKind.DELETE_EDIT and found["gone"][0].result == found["gone"][0].newer
     assert store.conflicts(fork.newer, fork.older).records == found.records
     assert store.conflicts(fork.newer, fork.older, id="d/1").records == (one,)
     assert store.conflicts(fork.base, fork.newer).records == () == store.conflicts(fork.newer, fork.newer).records
@@ -82,7 +82,7 @@ def test_what_a_merge_would_find_is_what_it_finds() -> None:
     assert store.explain(fork.newer).records == () and store.explain(fork.newer).recorded
     by_other = store.explain(merged, rules={"/name": {"pick": "older"}})
     assert not by_other.recorded and by_other["d/1"][-1].result == b'"B"'
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         store.explain("nothing")
 
 
@@ -174,8 +174,8 @@ def test_places_in_a_list_are_looked_at_only() -> None:
     )
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert conflict.kind is llvs.ConflictKind.MOVE_MOVE
-    with pytest.raises(llvs.InvalidArgumentError, match="saving the list"):
+    assert conflict.kind is llvs.merge.ConflictKind.MOVE_MOVE
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="saving the list"):
         fork.store.choose(conflict, "older", at=merged)
     assert not fork.store.open_conflicts(fork.store.choose(conflict, "result", at=merged))
 
@@ -185,11 +185,11 @@ def test_the_sides_of_a_counter_outside_of_its_bounds_are_no_alternatives() -> N
     fork = Fork({"d/1": {"m": 5}}, {"d/1": {"m": 6}}, {"d/1": {"m": 6}})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert conflict.kind is llvs.ConflictKind.BOUND and fork.value("d/1", merged) == {"m": 7}
+    assert conflict.kind is llvs.merge.ConflictKind.BOUND and fork.value("d/1", merged) == {"m": 7}
     for side in ("newer", "older"):
         # Also if the record says that a side prevails.
         for given in (conflict, conflict._replace(newer=b"7", older=b"7")):
-            with pytest.raises(llvs.InvalidArgumentError, match="saving the wanted number"):
+            with pytest.raises(llvs.errors.InvalidArgumentError, match="saving the wanted number"):
                 fork.store.choose(given, side, at=merged)
     chosen = fork.store.choose(conflict, "result", at=merged)
     assert fork.value("d/1", chosen) == {"m": 7} and not fork.store.open_conflicts(chosen)
@@ -245,11 +245,11 @@ def test_what_is_wrong_with_a_conflict() -> None:
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
     for wrong in (conflict._replace(version=""), conflict._replace(path=(1,)), conflict._replace(result=b"[")):  # type: ignore[arg-type]
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             fork.store.choose(wrong, "older", at=merged)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         fork.store.choose(conflict, "ours", at=merged)
-    with pytest.raises(llvs.InvalidIDError):
+    with pytest.raises(llvs.errors.InvalidIDError):
         fork.store.choose(conflict._replace(id=""), "older", at=merged)
     for lost in (conflict._replace(path=("a", "b", {"key": 1})), conflict._replace(path=({"index": 5}, "x"))):
         with pytest.raises(llvs.MovedError):
@@ -478,7 +478,7 @@ def test_what_is_not_there_is_no_open_conflict_once_what_it_was_in_is_gone(
     merged = fork.store.merge(fork.older, fork.newer)
     assert fork.value("e/1", merged) == removed
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert conflict.kind is llvs.ConflictKind.DELETE_EDIT and conflict.result is None
+    assert conflict.kind is llvs.merge.ConflictKind.DELETE_EDIT and conflict.result is None
     assert fork.value("e/1", fork.store.choose(conflict, "older", at=merged)) == changed
     beside = fork.make(merged, {"e/1": {**removed, "other": 1}})
     assert fork.store.open_conflicts(beside).records == (conflict,)

@@ -35,7 +35,7 @@ def test_a_part_of_a_text_is_of_whole_lines(rule: Any, base: str, older: str, ne
     fork = fork_of(value(wrapped, base), value(wrapped, older), value(wrapped, newer), {"/t": rule} if wrapped else {"": rule})
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
-    assert conflict.kind is llvs.ConflictKind.OVERLAP
+    assert conflict.kind is llvs.merge.ConflictKind.OVERLAP
     since = fork.make(merged, {"e/1": value(wrapped, edited)})
     assert not fork.store.open_conflicts(since).records
     for choice in ("older", "newer", "result"):
@@ -88,7 +88,7 @@ def test_the_sides_of_lines_are_strings(wrapped: bool, side: Optional[bytes]) ->
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
     for given in (conflict._replace(older=side), conflict._replace(older=side, version=merged.id, base=side)):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             fork.store.choose(given, "older", at=merged)
     text = fork.store.at(fork.store.choose(conflict._replace(older=b'""'), "older", at=merged))["e/1"]
     assert (json.loads(text)["t"] if wrapped else text.decode()) == "one\nthree\n"
@@ -113,7 +113,7 @@ def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> No
     fork = fork_of(b"a\n" + part + b"e\n" + part + b"f\n", b"a\n" + longer + b"e\n" + longer + b"f\n", b"a\ne\nf\n", "text")
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = set(fork.store.open_conflicts(merged).records)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         fork.store.choose(conflict, "older", at=merged)
     assert not fork.store.open_conflicts(fork.store.choose(conflict, "result", at=merged))
 
@@ -127,6 +127,6 @@ def test_parts_by_rules_that_the_store_has_not() -> None:
     base = make(None, "x\nc\ny\n")
     merged = store.merge(make(base, "x\nf\ny\n"), make(base, "x\ne\ny\n"), llvs.Rules(rules))
     (conflict,) = store.open_conflicts(merged, rules=rules).records
-    assert conflict.kind is llvs.ConflictKind.OVERLAP
+    assert conflict.kind is llvs.merge.ConflictKind.OVERLAP
     assert json.loads(store.at(store.choose(conflict, "older", at=merged))["e/1"]) == {"t": "x\nf\ny\n"}
     assert store.open_conflicts(make(merged, "x\ne\ny\nz\n"), rules=rules).records == (conflict,)

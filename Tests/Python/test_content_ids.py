@@ -155,7 +155,7 @@ def test_saves_are_never_one_by_accident() -> None:
 @pytest.mark.parametrize("id", ["0D857AF1-E80E-8964-ADA3-9A11E10F965E", "0d857af1-e80e-8964-ada3-9a11e10f965e"])
 def test_callers_cannot_take_such_ids(id: str) -> None:
     """They are refused, also in small letters."""
-    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError) as caught:
+    with llvs.Store(storage="memory") as store, pytest.raises(llvs.errors.InvalidArgumentError) as caught:
         store.make_version(insert={"x": b"1"}, id=id)
     assert caught.value.code == llvs.ErrorCode.INVALID_VERSION_ID
 

@@ -110,7 +110,7 @@ class Case:
     def check_open(self, store: llvs.Store) -> None:
         """A contested value is open while the merge's result prevails there."""
         made = self.made["z"]
-        told = [one for one in store.explain(made).records if one.kind is llvs.ConflictKind.CONTESTED]
+        told = [one for one in store.explain(made).records if one.kind is llvs.merge.ConflictKind.CONTESTED]
         for conflict in told:
             # (Of a removed place it cannot be decided whether it prevails.)
             if conflict.result in (None, b'""'):

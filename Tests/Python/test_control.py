@@ -23,8 +23,8 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return place, storage
 
 
-def stopping_at(number: int, seen: list[llvs.Progress], how: Callable[[], Any] = lambda: False) -> llvs.ProgressCallback:
-    def progress(now: llvs.Progress) -> Any:
+def stopping_at(number: int, seen: list[llvs.control.Progress], how: Callable[[], Any] = lambda: False) -> llvs.control.ProgressCallback:
+    def progress(now: llvs.control.Progress) -> Any:
         seen.append(now)
         return how() if len(seen) == number else None
 
@@ -34,15 +34,15 @@ def stopping_at(number: int, seen: list[llvs.Progress], how: Callable[[], Any] =
 @pytest.mark.parametrize("kind", [llvs.Store, llvs.Coordinator])
 def test_opening(path: tuple[str, str], kind: Callable[..., Any]) -> None:
     place, storage = path
-    seen: list[llvs.Progress] = []
+    seen: list[llvs.control.Progress] = []
     kind(place, storage=storage, progress=seen.append).close()
     # At the beginning, within, and in the end.
-    assert len(seen) > 3 and all(now.stage is llvs.Stage.READING for now in seen)
+    assert len(seen) > 3 and all(now.stage is llvs.control.Stage.READING for now in seen)
     assert [now.completed for now in seen] == sorted(now.completed for now in seen) and seen[-1].completed >= VERSIONS
     token = llvs.CancelToken()
     # (The number of polls also depends on the time.)
     for number in range(1, 5):
-        again: list[llvs.Progress] = []
+        again: list[llvs.control.Progress] = []
         with pytest.raises(llvs.CancelledError, match="nothing was changed"):
             kind(place, storage=storage, progress=stopping_at(number, again))
         assert len(again) == number
@@ -84,11 +84,11 @@ def test_reading_and_merging() -> None:
         }
         for name, call in calls.items():
             before = store.statistics().versions
-            seen: list[llvs.Progress] = []
+            seen: list[llvs.control.Progress] = []
             # In the middle of it, which a store may be asked about.
             with pytest.raises(llvs.CancelledError):
                 call(progress=stopping_at(2, seen, lambda: len(store.at(a)) != VERSIONS))
-            assert [now.stage for now in seen] == [llvs.Stage.READING] * 2 and seen[1].completed <= VERSIONS, name
+            assert [now.stage for now in seen] == [llvs.control.Stage.READING] * 2 and seen[1].completed <= VERSIONS, name
             with pytest.raises(ZeroDivisionError):
                 call(progress=stopping_at(2, [], lambda: 1 // 0))
             token = llvs.CancelToken()
@@ -124,7 +124,7 @@ def test_questions_about_history(tmp_path: Path) -> None:
             "redo": lambda **control: notes.next_redo(**control),
         }
         for name, call in calls.items():
-            expected, seen = call(), list[llvs.Progress]()
+            expected, seen = call(), list[llvs.control.Progress]()
             assert call(progress=seen.append) == expected and seen, name
             with pytest.raises(llvs.CancelledError):
                 call(progress=lambda _: False)
@@ -138,7 +138,7 @@ def test_questions_about_history(tmp_path: Path) -> None:
             assert call() == expected
         assert calls["heads"]() == store.heads() and calls["some heads"]() == store.heads()[:2]
         assert calls["merge bases"]() == (first,) and calls["version at"]() == a and calls["is ancestor"]() is True
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             store.heads(limit=-1)
         # `next_undo` reports what would be undone, and `undo` reverts it.
         assert notes.can_undo and not notes.can_redo

@@ -42,10 +42,10 @@ def test_a_store_gives_versions_by_their_ids(memory: llvs.Store) -> None:
     second = memory.make_version(first)
     assert memory[first.id] == memory[first] == first and memory[second.id].predecessors == (first.id,)
     assert list(memory) == list(memory.history()) == [second, first]
-    with pytest.raises(llvs.UnknownVersionError, match="no version 'NONE' in the store") as caught:
+    with pytest.raises(llvs.errors.UnknownVersionError, match="no version 'NONE' in the store") as caught:
         memory["NONE"]
     assert isinstance(caught.value, KeyError) and caught.value.version_id == "NONE"
-    with pytest.raises(llvs.InvalidIDError, match=r"store.at\(version\)\['note/1'\]") as caught2:
+    with pytest.raises(llvs.errors.InvalidIDError, match=r"store.at\(version\)\['note/1'\]") as caught2:
         memory["note/1"]
     assert caught2.value.code == llvs.ErrorCode.INVALID_VERSION_ID and caught2.value.version_id == "note/1"
     with pytest.raises(TypeError):
@@ -137,7 +137,7 @@ WRONG: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda store: store.make_version(update={"note/1": {"a": 1}}), TypeError, "the value of 'note/1' is bytes.* not dict"),
     (lambda store: store.make_version(update={"note/1": object()}), TypeError, "the value of 'note/1' is bytes.* not object"),
     (
-        lambda store: store.make_version(changes=[llvs.Change(llvs.ChangeKind.UPDATE, "note/1", "x")]),
+        lambda store: store.make_version(changes=[llvs.Change(llvs.store.ChangeKind.UPDATE, "note/1", "x")]),
         TypeError,
         "the value of 'note/1' is bytes.* not str",
     ),
@@ -152,13 +152,16 @@ WRONG: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda store: store.make_version(remove="a"), TypeError, "remove takes a list of ids, not str"),
     (lambda store: store.make_version(remove=5), TypeError, "remove takes a list of ids, not int"),
     (lambda store: store.verify(cancel=threading.Event()), TypeError, "cancel takes an llvs.CancelToken.* not Event"),
-    (lambda store: store.verify(progress=5), TypeError, "progress takes a function of an llvs.Progress, not int"),
-    (lambda store: llvs.Exchange(store, b"/x"), TypeError, "the path of a folder, .* an llvs.Transport or llvs.RemoteFiles, not bytes"),
+    (lambda store: store.verify(progress=5), TypeError, "progress takes a function of an llvs.control.Progress, not int"),
+    (
+        lambda store: llvs.Exchange(store, b"/x"), TypeError,
+        "the path of a folder, .* an llvs.exchange.Transport or llvs.exchange.RemoteFiles, not bytes",
+    ),
     (lambda store: llvs.Exchange(store, ""), ValueError, "empty"),
-    (lambda store: llvs.observe_log(print, "loud"), ValueError, "'loud' is no log level"),
-    (lambda store: llvs.observe_log(print, 7), ValueError, "7 is no log level"),
-    (lambda store: llvs.observe_log(print, None), TypeError, "a log level is .* not NoneType"),
-    (lambda store: llvs.observe_log(5), TypeError, "a function of a level and a text, not int"),
+    (lambda store: llvs.log.observe_log(print, "loud"), ValueError, "'loud' is no log level"),
+    (lambda store: llvs.log.observe_log(print, 7), ValueError, "7 is no log level"),
+    (lambda store: llvs.log.observe_log(print, None), TypeError, "a log level is .* not NoneType"),
+    (lambda store: llvs.log.observe_log(5), TypeError, "a function of a level and a text, not int"),
 ]
 
 
@@ -183,13 +186,13 @@ def test_wrong_arguments_say_what_is_wanted(
         (25, 2),
         ("info", 3),
         ("INFO", 3),
-        (llvs.LogLevel.ERROR, 1),
+        (llvs.log.LogLevel.ERROR, 1),
     ],
 )
 def test_levels_of_logging(level: Any, number: int) -> None:
     assert llvs.log._number(level) == number
     heard: list[str] = []
-    with llvs.log_to(logging.getLogger("test"), level), llvs.observe_log(lambda level, message: heard.append(message), level):
+    with llvs.log_to(logging.getLogger("test"), level), llvs.log.observe_log(lambda level, message: heard.append(message), level):
         pass
 
 
@@ -215,7 +218,7 @@ def test_what_things_say_of_themselves(tmp_path: Path) -> None:
         state = store.at(store.make_version(insert={"a": b"1"}, id="first"))
         assert repr(state) == "<the 1 values at version first>"
     assert repr(state) == "<values at version first, closed>"
-    with llvs.Store(storage=llvs.DictStorage()) as store:
+    with llvs.Store(storage=llvs.storage.DictStorage()) as store:
         assert repr(store).startswith("<Store on <llvs.storage.DictStorage")
     token = llvs.CancelToken()
     assert repr(token) == "<CancelToken>"

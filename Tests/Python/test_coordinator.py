@@ -62,7 +62,7 @@ def test_empty_saves_and_branches(tmp_path: Path) -> None:
         assert own is not None and own.metadata["device"] == "phone"
         notes.current_version = main
         assert notes.current_version == main
-        with pytest.raises(llvs.UnknownVersionError):
+        with pytest.raises(llvs.errors.UnknownVersionError):
             notes.current_version = "no-such"
         assert notes.merge("all") and notes.current_version.id != main.id
 
@@ -81,7 +81,7 @@ def test_a_version_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
         assert notes.current_version == first and notes.missing_version == large.id
         report = notes.store.verify()
         assert report.pending == notes.store.statistics().pending == 1
-        assert [(damage.version, damage.value_id, damage.lost) for damage in report.damages] == [(large.id, "b", llvs.Loss.VERSION)]
+        assert [(damage.version, damage.value_id, damage.lost) for damage in report.damages] == [(large.id, "b", llvs.store.Loss.VERSION)]
         assert notes.exchange().retrieved == (large.id,)
         notes.current_version = large.id
         assert notes.value("b") is not None
@@ -111,7 +111,7 @@ def test_observers(tmp_path: Path) -> None:
 def test_an_arbiter_in_python(tmp_path: Path) -> None:
     asked: list[Any] = []
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
         asked.append(store.value("a", at=merge.first))
         return [llvs.Change.update(id, b"resolved") for id in merge.forks.conflicting]
 
@@ -123,7 +123,7 @@ def test_an_arbiter_in_python(tmp_path: Path) -> None:
         assert notes.merge()
         assert notes.at()["a"] == b"resolved" and asked
 
-    def failing(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+    def failing(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
         raise ZeroDivisionError
 
     with llvs.Coordinator(tmp_path / "store", arbiter=failing) as notes:
@@ -295,8 +295,8 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
     import json
     import random
 
-    def merged(fork: llvs.Fork, store: llvs.Store) -> llvs.Change:
-        def read(reference: llvs.Reference) -> dict[str, int]:
+    def merged(fork: llvs.merge.Fork, store: llvs.Store) -> llvs.Change:
+        def read(reference: llvs.store.Reference) -> dict[str, int]:
             value = store.value(reference.id, at=reference.stored_version)
             assert value is not None
             return dict(json.loads(value.data))
@@ -316,7 +316,7 @@ def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
         with llvs.Store("", storage="memory") as store:
 
             class ByField:
-                def resolve(self, merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+                def resolve(self, merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
                     nonlocal several
                     several += sum(len(fork.ancestors) > 1 for fork in merge.forks.values())
                     return [merged(fork, store) for fork in merge.forks.conflicting.values()]
@@ -372,14 +372,15 @@ def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
             result = two.exchange()
             assert (result.moved, result.from_version, result.to_version) == (True, empty, first.id) and heard == [first.id]
             started = three.bootstrap()
-            assert started == llvs.BootstrapResult(True, True, empty, first.id) and heard == [first.id] * 2 and started
+            assert started == llvs.coordinator.BootstrapResult(True, True, empty, first.id) and heard == [first.id] * 2 and started
             mine, theirs = two.save(update={"x": b"2"}), three.save(update={"x": b"3"})
             assert mine is not None and theirs is not None
             two.exchange(), three.exchange()
             merged = three.merge()
-            assert merged and merged == llvs.MergeResult(True, theirs.id, three.current_version.id) and heard[-1] == merged.to_version
+            assert merged and merged == llvs.coordinator.MergeResult(True, theirs.id, three.current_version.id)
+            assert heard[-1] == merged.to_version
             again = three.merge()
-            assert not again and again == llvs.MergeResult(False, merged.to_version, merged.to_version)
+            assert not again and again == llvs.coordinator.MergeResult(False, merged.to_version, merged.to_version)
 
 
 def test_each_exchange_is_told(tmp_path: Path) -> None:
@@ -394,12 +395,13 @@ def test_each_exchange_is_told(tmp_path: Path) -> None:
         with pytest.raises(llvs.Error) as caught:
             one.exchange()
         result = caught.value.result
-        assert isinstance(result, llvs.ExchangeResult) and result.sent == (saved.id,)
+        assert isinstance(result, llvs.exchange.ExchangeResult) and result.sent == (saved.id,)
         failed, done = result.exchanges
         assert failed.error is caught.value and failed.result.sent == () and done.error is None and done.result.sent == (saved.id,)
         with pytest.raises(llvs.Error) as caught:
             one.sync()
-        assert isinstance(caught.value.result, llvs.SyncResult) and caught.value.result.before.exchanges[0].error is caught.value
+        result = caught.value.result
+        assert isinstance(result, llvs.coordinator.SyncResult) and result.before.exchanges[0].error is caught.value
         # The program's own exceptions as well, each with its exchange.
         one.attach(Silent(), name="silent")
         one.attach(Silent(), name="dumb")
@@ -409,7 +411,7 @@ def test_each_exchange_is_told(tmp_path: Path) -> None:
         assert kinds == [type(caught.value), type(None), ZeroDivisionError, ZeroDivisionError]
 
 
-class Silent(llvs.Transport):
+class Silent(llvs.exchange.Transport):
     """Always fails."""
 
     def list(self) -> list[str]:
@@ -421,5 +423,5 @@ class Silent(llvs.Transport):
     def fetch_changes(self, names: list[str]) -> dict[str, bytes]:
         return {}
 
-    def send(self, files: list[llvs.VersionFiles]) -> None:
+    def send(self, files: list[llvs.exchange.VersionFiles]) -> None:
         pass

@@ -167,7 +167,7 @@ def test_random_histories(block: int, tmp_path: Path) -> None:
 
 
 def test_the_option() -> None:
-    with pytest.raises(llvs.InvalidArgumentError, match="auto, on or off"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="auto, on or off"):
         llvs.Store(storage="memory", options=llvs.StoreOptions(differences="perhaps"))  # type: ignore[arg-type]
     draw = random.Random(1)
     value = b" ".join(b"%d" % draw.randrange(99_999) for _ in range(500))

@@ -52,18 +52,18 @@ def test_values_that_cannot_be_merged_inside(broken: bytes, rules: Any) -> None:
     """If a side cannot be merged, the newer value wins as a whole, with a record. If the base cannot, it counts as absent."""
     mine, base = b'{"b":1}', b'{"b":0}'
     for x, y in ((broken, mine), (mine, broken)):
-        merged = llvs.merge_values(base, x, y, rules)
+        merged = llvs.merge.merge_values(base, x, y, rules)
         assert merged.data == x and [record.kind.value for record in merged.records] == ["not-json"]
         assert merged.records[0].path == ()
-    assert llvs.merge_values(broken, mine, b'{"c":1}', rules).data == b'{"b":1,"c":1}'
+    assert llvs.merge.merge_values(broken, mine, b'{"c":1}', rules).data == b'{"b":1,"c":1}'
     # The side that changed nothing loses nevertheless.
-    assert llvs.merge_values(broken, broken, mine, rules).data == mine
-    assert llvs.merge_values(base, base, broken, rules).data == broken
+    assert llvs.merge.merge_values(broken, broken, mine, rules).data == mine
+    assert llvs.merge.merge_values(base, base, broken, rules).data == broken
 
 
 @pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
 def test_values_at_the_limits_are_merged_inside(whole: bytes) -> None:
-    merged = llvs.merge_values(b"{}", whole, b'{"b":1}')
+    merged = llvs.merge.merge_values(b"{}", whole, b'{"b":1}')
     assert merged.data is not None and merged.data.endswith(b',"b":1}') and not merged.records
 
 
@@ -71,9 +71,9 @@ def test_a_value_that_is_too_large() -> None:
     """64 MiB are merged inside, and one byte more are not."""
     spaces = 64 << 20
     whole = b'{"a":1' + b" " * (spaces - 7) + b"}"
-    assert llvs.merge_values(b"{}", whole, b'{"b":1}').data == b'{"a":1,"b":1}'
+    assert llvs.merge.merge_values(b"{}", whole, b'{"b":1}').data == b'{"a":1,"b":1}'
     larger = whole + b" "
-    merged = llvs.merge_values(b"{}", larger, b'{"b":1}')
+    merged = llvs.merge.merge_values(b"{}", larger, b'{"b":1}')
     assert merged.data == larger and [record.kind.value for record in merged.records] == ["not-json"]
 
 
@@ -117,15 +117,15 @@ def test_rules_that_are_refused(text: str, where: str) -> None:
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"a": b"0"})
         one, other = (store.make_version(base, update={"a": data}) for data in (b"1", b"2"))
-        calls = [lambda: llvs.check_schema(text.encode()), lambda: llvs.merge_values(b"[1]", b"[2]", b"[3]", text.encode()),
+        calls = [lambda: llvs.merge.check_schema(text.encode()), lambda: llvs.merge.merge_values(b"[1]", b"[2]", b"[3]", text.encode()),
             lambda: store.merge(one, other, llvs.Rules(text.encode()))]
         for call in calls:
-            with pytest.raises(llvs.InvalidArgumentError) as raised:
+            with pytest.raises(llvs.errors.InvalidArgumentError) as raised:
                 call()
             assert (raised.value.path or "") == where
         assert len(store.heads()) == 2
-    with pytest.raises(llvs.UnsupportedError) as unknown:
-        llvs.check_schema(b'{"merge":2}')
+    with pytest.raises(llvs.errors.UnsupportedError) as unknown:
+        llvs.merge.check_schema(b'{"merge":2}')
     assert unknown.value.path == "/merge"
 
 
@@ -180,7 +180,7 @@ def test_a_merged_value_has_a_limit_to_the_byte(excess: int, space: str) -> None
     size = (excess - start + 23 * padding) // len(names)
     assert over(size, padding) == excess
     rules, texts, result = given(size, padding)
-    merged = llvs.merge_values(*texts, rules)
-    kinds = [llvs.ConflictKind.LIMIT] if excess > 0 else [llvs.ConflictKind.PICK] * len(names)
+    merged = llvs.merge.merge_values(*texts, rules)
+    kinds = [llvs.merge.ConflictKind.LIMIT] if excess > 0 else [llvs.merge.ConflictKind.PICK] * len(names)
     assert [record.kind for record in merged.records] == kinds
     assert merged.data == (texts[1] if excess > 0 else result)

@@ -39,7 +39,7 @@ def shown(record: m.Record, value_id: str) -> dict[str, bytes]:
     return {name: j.canonical(value) for name, value in record.node(value_id).members}
 
 
-def told(record: llvs.Conflict, value_id: str) -> dict[str, bytes]:
+def told(record: llvs.merge.Conflict, value_id: str) -> dict[str, bytes]:
     """A conflict of the engine in the same form."""
     def text(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
@@ -63,12 +63,12 @@ def compare(rules: Any, o: Optional[bytes], x: Optional[bytes], y: Optional[byte
     try:
         checked = r.parse_schema(schema)
     except r.InvalidSchema as invalid:
-        with pytest.raises((llvs.InvalidArgumentError, llvs.UnsupportedError)) as raised:
-            llvs.merge_values(o, x, y, schema, id="p")
+        with pytest.raises((llvs.errors.InvalidArgumentError, llvs.errors.UnsupportedError)) as raised:
+            llvs.merge.merge_values(o, x, y, schema, id="p")
         assert (raised.value.path or "") == invalid.where, schema
         return
     expected = m.merge_values(o, x, y, checked.rules("p"), app_wins=saving)
-    merged = llvs.merge_values(o, x, y, schema, id="p", saving=saving)
+    merged = llvs.merge.merge_values(o, x, y, schema, id="p", saving=saving)
     about = f"{schema.decode()} {o!r} {x!r} {y!r}"
     assert merged.data == expected.data, about
     records = [shown(record, "p") for record in expected.records]
@@ -292,7 +292,7 @@ def test_numbers_about_the_limits(seed: int) -> None:
     for _ in range(150):
         o, x, y = (f'{{"n":{numbers_about_the_limits(rng)}}}'.encode() for _ in range(3))
         compare({"/n": "counter"}, rng.choice([o, None]), x, y)
-    assert llvs.merge_values(b'{"n":0}', b'{"n":9e9999}', b'{"n":1e9999}', {"/n": "counter"}).records[0].kind.value == "limit"
+    assert llvs.merge.merge_values(b'{"n":0}', b'{"n":9e9999}', b'{"n":1e9999}', {"/n": "counter"}).records[0].kind.value == "limit"
 
 
 SPELLINGS = ["0", "-0", "0.0", "-0e5", "10", "1e1", "10.0", "-10", "100e-1", "1", "1.0", "0.1", "100", "12345678901234567890123"]
@@ -310,7 +310,7 @@ def test_spellings_of_numbers() -> None:
 @pytest.mark.parametrize("vector", sample(VECTORS[::8], VECTORS), ids=lambda vector: vector["name"])
 def test_vectors(vector: dict[str, Any]) -> None:
     texts = [None if vector[name] is None else vector[name].encode() for name in ("base", "newer", "older")]
-    merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a", saving=vector.get("saving", False))
+    merged = llvs.merge.merge_values(*texts, vector["schema"].encode(), id="a", saving=vector.get("saving", False))
     assert merged.data == (None if vector["result"] is None else vector["result"].encode())
     empty = m.conflicts_digest(())
     assert (merged.digest or empty) == vector["digest"]
@@ -371,7 +371,7 @@ def test_vectors_in_a_store() -> None:
             base_data, newer, older = (None if vector[side] is None else vector[side].encode() for side in ("base", "newer", "older"))
             # In a store the side with a value counts as the newer one if the other has none.
             roles = (older, newer) if newer is None else (newer, older)
-            expected = llvs.merge_values(base_data, *roles, vector["schema"].encode(), id="a")
+            expected = llvs.merge.merge_values(base_data, *roles, vector["schema"].encode(), id="a")
             kinds = [record.kind for record in expected.records]
             if merged.get(value_id) != expected.data or [record.kind for record in found.get(value_id, ())] != kinds:
                 wrong[vector["name"]] = merged.get(value_id), expected
@@ -383,7 +383,7 @@ def test_vectors_in_a_process_with_another_seed() -> None:
     script = "import json, sys, hashlib, llvs\nfor v in json.load(open(sys.argv[1]))['vectors']:\n" + (
         "    if v.get('swapped'): continue\n"
         "    texts = [None if v[n] is None else v[n].encode() for n in ('base', 'newer', 'older')]\n"
-        "    made = llvs.merge_values(*texts, v['schema'].encode(), id='a', saving=v.get('saving', False))\n"
+        "    made = llvs.merge.merge_values(*texts, v['schema'].encode(), id='a', saving=v.get('saving', False))\n"
         "    assert made.data == (None if v['result'] is None else v['result'].encode()), v['name']\n"
     )
     for seed in ("1", "2"):
@@ -453,7 +453,7 @@ def test_vectors_of_caps_are_what_the_model_gives() -> None:
 def test_vectors_of_caps(vector: dict[str, Any]) -> None:
     texts = [CAPS["written"](vector[name]).encode() for name in ("base", "newer", "older")]
     assert [len(text) for text in texts] == vector["sizes"]
-    merged = llvs.merge_values(*texts, vector["schema"].encode(), id="a")
+    merged = llvs.merge.merge_values(*texts, vector["schema"].encode(), id="a")
     assert merged.data is not None and hashlib.sha256(merged.data).hexdigest() == vector["result"]
     assert sorted({record.kind.value for record in merged.records}) == vector["records"]
     assert merged.digest == (vector["digest"] if vector["records"] else "")
@@ -462,12 +462,12 @@ def test_vectors_of_caps(vector: dict[str, Any]) -> None:
 def test_very_many_records_are_made_when_they_are_asked_for() -> None:
     """They equal ordinary records, and live as long as they are referenced."""
     o, x, y = (json.dumps({f"m{i:05}": f"{side} {i}" for i in range(2_500)}).encode() for side in "oxy")
-    merged = llvs.merge_values(o, x, y)
-    records, again = merged.records, llvs.merge_values(o, x, y).records
+    merged = llvs.merge.merge_values(o, x, y)
+    records, again = merged.records, llvs.merge.merge_values(o, x, y).records
     del merged
     assert len(records) == 2_500 and records == again and records == tuple(again) and records != again[1:]
     assert [record.path for record in records] == [(f"m{i:05}",) for i in range(2_500)]
-    last = llvs.Conflict(("m02499",), llvs.ConflictKind.PICK, b'"o 2499"', b'"x 2499"', b'"y 2499"', b'"x 2499"', None)
+    last = llvs.merge.Conflict(("m02499",), llvs.merge.ConflictKind.PICK, b'"o 2499"', b'"x 2499"', b'"y 2499"', b'"x 2499"', None)
     assert records[-1] == records[2_499] == last and list(records)[-1] == last
     assert records[3:5] == tuple(list(again)[3:5]) and again[::-1][0] == last
     for place in (2_500, -2_501):
@@ -478,8 +478,8 @@ def test_very_many_records_are_made_when_they_are_asked_for() -> None:
     del records
     gc.collect()
     assert all(one == again for one in copies)
-    few = llvs.merge_values(b'{"a":0}', b'{"a":1}', b'{"a":2}').records
-    assert isinstance(few, tuple) and few == (llvs.Conflict(("a",), llvs.ConflictKind.PICK, b"0", b"1", b"2", b"1", None),)
+    few = llvs.merge.merge_values(b'{"a":0}', b'{"a":1}', b'{"a":2}').records
+    assert isinstance(few, tuple) and few == (llvs.merge.Conflict(("a",), llvs.merge.ConflictKind.PICK, b"0", b"1", b"2", b"1", None),)
 
 
 def test_records_with_parts_of_all_sizes() -> None:
@@ -488,7 +488,7 @@ def test_records_with_parts_of_all_sizes() -> None:
     names = ["n" * size for size in sizes]
     texts = {side: {name: side * len(name) for name in names} | {"only" + side: 1} for side in "oxy"}
     for rules, stands in (("auto", "x"), ({"/*": {"pick": "older"}}, "y")):
-        found = llvs.merge_values(*(json.dumps(texts[side]).encode() for side in "oxy"), rules).records
+        found = llvs.merge.merge_values(*(json.dumps(texts[side]).encode() for side in "oxy"), rules).records
         parts = [(one.path, one.kind.value, one.base, one.newer, one.older, one.result) for one in found]
         values = [[f'"{side * len(name)}"'.encode() for side in ("o", "x", "y", stands)] for name in names]
         assert parts == [((name,), "pick", *value) for name, value in zip(names, values)]

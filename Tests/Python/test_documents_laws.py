@@ -17,15 +17,15 @@ from sampling import sample
 Texts = list[Optional[bytes]]
 
 
-def merge(o: Optional[bytes], x: Optional[bytes], y: Optional[bytes], rules: Any = "auto", **options: Any) -> llvs.MergedValue:
-    return llvs.merge_values(o, x, y, dumps(rules).encode(), **options)
+def merge(o: Optional[bytes], x: Optional[bytes], y: Optional[bytes], rules: Any = "auto", **options: Any) -> llvs.merge.MergedValue:
+    return llvs.merge.merge_values(o, x, y, dumps(rules).encode(), **options)
 
 
 def data(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def value(merged: llvs.MergedValue) -> Any:
+def value(merged: llvs.merge.MergedValue) -> Any:
     return json.loads(merged.data or b"null")
 
 

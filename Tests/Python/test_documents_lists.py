@@ -30,7 +30,7 @@ def texts_of(case: dict[str, Any]) -> list[bytes]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_cases(case: dict[str, Any]) -> None:
     """The examples and readings of the specification, as the whole value and within others."""
-    merged = llvs.merge_values(*texts_of(case), {"": case["rule"]})
+    merged = llvs.merge.merge_values(*texts_of(case), {"": case["rule"]})
     assert merged.data is not None and json.loads(merged.data) == case["result"]
     assert [record.kind.value for record in merged.records] == [record["kind"] for record in case["records"]]
     for wrapped in (b'{"l":%s}', b'{"a":{"l":%s}}', b"[[%s]]", b'[{"id":1,"l":%s}]', b"%s"):

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import llvs
 import pytest
+from llvs import models
 
 
 @dataclass
@@ -17,24 +18,24 @@ class Phone:
     number: str = ""
 
 
-@llvs.model("contact/")
+@models.model("contact/")
 @dataclass
 class Contact:
     name: str = ""
     tags: set[str] = field(default_factory=set)
-    phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
-    visits: Annotated[int, llvs.Counter()] = 0
-    bio: Annotated[str, llvs.Text()] = ""
+    phones: Annotated[list[Phone], models.Key("id")] = field(default_factory=list)
+    visits: Annotated[int, models.Counter()] = 0
+    bio: Annotated[str, models.Text()] = ""
 
 
 RULES = {"merge": 1, "ids": {"contact/": {"/tags": "set", "/bio": "text"}}}
 
 
 def test_values_without_a_store() -> None:
-    merged: llvs.MergedValue = llvs.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}', rules="auto")
+    merged: llvs.merge.MergedValue = llvs.merge.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}', rules="auto")
     assert (merged.data, merged.records) == (b'{"a":2,"b":1}', ())
-    assert llvs.merge_values(None, b'{"n":1}', b'{"n":2}', rules={"/n": "counter"}).data == b'{"n":3}'
-    assert llvs.merge_values(b"1", None, b"1").data is None
+    assert llvs.merge.merge_values(None, b'{"n":1}', b'{"n":2}', rules={"/n": "counter"}).data == b'{"n":3}'
+    assert llvs.merge.merge_values(b"1", None, b"1").data is None
 
 
 def test_a_store_and_a_coordinator() -> None:
@@ -43,13 +44,13 @@ def test_a_store_and_a_coordinator() -> None:
         notes.save(insert={"contact/1": b'{"name":"Ann"}'})
         store, base = notes.store, notes.current_version.id
         a, b = (store.make_version(base, update={"contact/1": json.dumps({"name": name}).encode()}) for name in ("Anna", "Anne"))
-        found: llvs.Conflicts = store.conflicts(a, b)
+        found: llvs.merge.Conflicts = store.conflicts(a, b)
         (conflict,) = found["contact/1"]
         assert (conflict.path, conflict.kind.value, conflict.rule) == (("name",), "pick", None)
         assert (conflict.base, conflict.newer, conflict.older) == (b'"Ann"', b'"Anne"', b'"Anna"')
         merged = store.merge(a, b, arbiter=llvs.Rules(RULES))
         assert store.explain(merged)["contact/1"][0].result == b'"Anne"'
-        together = store.merge(a, b, arbiter=llvs.ValueMerger(lambda id, base, newer, older: older))
+        together = store.merge(a, b, arbiter=llvs.merge.ValueMerger(lambda id, base, newer, older: older))
         assert json.loads(store.at(together)["contact/1"]) == {"name": "Anne"}, "for values that no rules are for"
 
         notes.current_version = merged.id
@@ -61,7 +62,7 @@ def test_a_store_and_a_coordinator() -> None:
         assert undone and undone.version and undone.undone == ("contact/2",) and undone.superseded == ()
         assert notes.redo() is not None and "contact/2" in notes
         elsewhere = store.make_version(base, update={"contact/3": b"{}"})
-        picked: llvs.Reverted = store.cherry_pick(elsewhere, onto=notes.current_version)
+        picked: llvs.merge.Reverted = store.cherry_pick(elsewhere, onto=notes.current_version)
         assert picked.version and "contact/3" in store.at(picked.version) and "contact/3" not in notes
         assert notes.revert(notes.current_version).version and "contact/2" not in notes
 

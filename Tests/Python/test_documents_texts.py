@@ -552,5 +552,5 @@ def test_texts_of_many_words_in_another_order(count: int) -> None:
     base, newer, older = (
         b" ".join(b"%d" % number for number in [*range(at, count + at), *range(at)]) for at in (0, count // 3, count // 2)
     )
-    merged = llvs.merge_values(base, newer, older, rules={"as": "text", "unit": "word"})
+    merged = llvs.merge.merge_values(base, newer, older, rules={"as": "text", "unit": "word"})
     assert merged.data == newer and merged.records

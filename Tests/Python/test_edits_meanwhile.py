@@ -9,9 +9,10 @@ from typing import Any, Callable, Iterator
 
 import llvs
 import pytest
+from llvs import models
 
 
-@llvs.model("note/")
+@models.model("note/")
 @dataclass
 class Note:
     a: str = ""
@@ -26,7 +27,7 @@ def app() -> Iterator[llvs.Coordinator]:
         yield made
 
 
-def kinds(notes: llvs.Collection[Note], id: str = "1") -> list[tuple[tuple[Any, ...], str]]:
+def kinds(notes: models.Collection[Note], id: str = "1") -> list[tuple[tuple[Any, ...], str]]:
     return [(tuple(record.path), record.kind.value) for record in notes.open_conflicts().get(id, ())]
 
 
@@ -192,11 +193,11 @@ def test_saves_that_merge(app: llvs.Coordinator) -> None:
     assert list(first.predecessors) == [read] and len(predecessors(app)) == 2
     second = app.save(update={"else": b"3"}, expected=read, merges=True)
     assert second is not None and second.id == app.current_version.id
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         app.save(update={"raw": b"4"}, merges=True)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         app.save(update={"raw": b"4"}, expected=read, branch="draft", merges=True)
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         app.save(update={"raw": b"4"}, expected="nowhere", merges=True)
 
 
@@ -213,7 +214,7 @@ def test_a_save_that_merges_where_the_current_version_does_not_descend(app: llvs
 def test_a_save_that_cannot_be_merged_is_kept() -> None:
     """An arbiter of the host fails: the save is a head of its own, and the next merge reports why."""
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
         raise ValueError("not now")
 
     with llvs.Coordinator(storage="memory", arbiter=arbiter) as app:
@@ -232,9 +233,9 @@ def test_a_save_that_cannot_be_merged_is_kept() -> None:
 def test_threads_that_change_members_of_one_object() -> None:
     count = 250
     names = [f"member{number}" for number in range(8)]
-    model = llvs.model("many/")(make_dataclass("Many", [(name, int, field(default=0)) for name in names]))
+    model = models.model("many/")(make_dataclass("Many", [(name, int, field(default=0)) for name in names]))
     with llvs.Coordinator(storage="memory") as app:
-        objects: llvs.Collection[Any] = app.collection(model)
+        objects: models.Collection[Any] = app.collection(model)
         objects["1"] = model()
         failures: list[BaseException] = []
 

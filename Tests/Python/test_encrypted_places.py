@@ -25,7 +25,7 @@ class Made:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
-        self.device, self.recovery = llvs.new_identity(), llvs.new_identity()
+        self.device, self.recovery = llvs.exchange.new_identity(), llvs.exchange.new_identity()
         with llvs.Store("", storage="memory") as store:
             first = store.make_version(insert={"SECRETID": b"SECRETVALUE", "large": LARGE}, metadata={"author": "SECRETAUTHOR"})
             self.last = store.make_version(first, update={"SECRETID": b"SECRETAGAIN"}).id
@@ -74,7 +74,7 @@ def test_two_devices(made: Made, folder: Path, new_store: Callable[[], llvs.Stor
 def test_what_does_not_fit_is_refused_and_nothing_is_written(
     made: Made, folder: Path, new_store: Callable[[], llvs.Store], caplog: pytest.LogCaptureFixture
 ) -> None:
-    before, stranger = files(folder), llvs.new_identity()
+    before, stranger = files(folder), llvs.exchange.new_identity()
     cases: list[tuple[Any, ErrorCode]] = [
         (llvs.Remote(folder.as_uri(), passphrase="seven words"), ErrorCode.WRONG_KEY),
         (llvs.Remote(folder.as_uri(), identity=stranger.secret), ErrorCode.WRONG_KEY),
@@ -88,7 +88,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
             for step in ("retrieve", "send"):
                 store = new_store()
                 store.make_version(insert={"mine": b"1"})
-                with pytest.raises(llvs.EncryptionError) as raised, llvs.Exchange(store, place) as way:
+                with pytest.raises(llvs.errors.EncryptionError) as raised, llvs.Exchange(store, place) as way:
                     getattr(way, step)()
                 assert raised.value.code == code, str(raised.value)
                 for text in (str(raised.value), repr(raised.value), repr(place), caplog.text):
@@ -114,13 +114,13 @@ def test_a_syncer_says_that_the_passphrase_is_wrong(folder: Path, tmp_path: Path
     with llvs.Coordinator(tmp_path / "s.llvs", exchange=llvs.Remote(folder.as_uri(), passphrase="seven words")) as notes:
         notes.save(insert={"a": b"1"})
         with llvs.Syncer(notes, after_save=0.02, longest_pause=0.02, poll=0.05, longest_poll=0.05) as syncer:
-            eventually(lambda: syncer.status.reason == llvs.SyncReason.PASSPHRASE)
+            eventually(lambda: syncer.status.reason == llvs.syncer.SyncReason.PASSPHRASE)
             status = syncer.status
             (place,) = status.places
             # No round is due, neither for the place nor for the poll.
             assert status.next_round is None
-            assert (status.state, status.reason, place.reason) == (llvs.SyncState.PAUSED,) + (llvs.SyncReason.PASSPHRASE,) * 2
-            assert place.failures == 1 and place.retry_at is None and isinstance(place.error, llvs.EncryptionError)
+            assert (status.state, status.reason, place.reason) == (llvs.syncer.SyncState.PAUSED,) + (llvs.syncer.SyncReason.PASSPHRASE,) * 2
+            assert place.failures == 1 and place.retry_at is None and isinstance(place.error, llvs.errors.EncryptionError)
 
 
 def test_a_place_in_clear_is_refused(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
@@ -131,14 +131,14 @@ def test_a_place_in_clear_is_refused(tmp_path: Path, new_store: Callable[[], llv
             way.send()
         before = files(place)
         for step in ("retrieve", "send"):
-            with pytest.raises(llvs.EncryptionError, match="not encrypted"):
+            with pytest.raises(llvs.errors.EncryptionError, match="not encrypted"):
                 with llvs.Exchange(store, llvs.Remote(place.as_uri(), passphrase=WORDS)) as way:
                     getattr(way, step)()
         assert files(place) == before
 
 
 def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
-    url, identity = (tmp_path / "place").as_uri(), llvs.new_identity()
+    url, identity = (tmp_path / "place").as_uri(), llvs.exchange.new_identity()
     wrong: list[dict[str, Any]] = [
         {"identity": "AGE-SECRET-KEY-1WRONG"},
         {"identity": identity.recipient},
@@ -149,27 +149,27 @@ def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
         {"passphrase": WORDS, "layout": "interchange"},
     ]
     for options in wrong:
-        with pytest.raises(llvs.InvalidArgumentError) as raised:
+        with pytest.raises(llvs.errors.InvalidArgumentError) as raised:
             llvs.Exchange(store, llvs.Remote(url, **options))
         assert identity.secret not in str(raised.value) and "WRONG" not in str(raised.value)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Remote(url, passphrase="")
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Remote(url, layout="loose")
     with pytest.raises(TypeError):
         llvs.Remote(url, identity=identity.secret, recipients=identity.recipient)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Exchange(store, llvs.Remote("memory:x", passphrase=WORDS))
 
 
 def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    phone, mine, theirs = llvs.new_identity(), new_store(), new_store()
+    phone, mine, theirs = llvs.exchange.new_identity(), new_store(), new_store()
     with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
         way.retrieve()
         assert sorted(one.kind for one in way.members()) == ["device", "device", "passphrase"]
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             way.add_member("age1wrong")
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             way.add_member(phone.recipient, kind="friend")
         way.add_member(phone.recipient, "Ann's phone", kind="host")
         found = {one.recipient: one for one in way.members()}
@@ -178,7 +178,7 @@ def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) 
             assert len(other.retrieve().retrieved) == 2
         way.remove_member(phone.recipient)
         assert phone.recipient not in {one.recipient for one in way.members()}
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             way.add_member(phone.recipient)
         version = mine.make_version(made.last, insert={"later": b"SECRETLATER"})
         way.send()
@@ -188,7 +188,7 @@ def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) 
     third = new_store()
     with llvs.Exchange(third, llvs.Remote(folder.as_uri(), identity=made.recovery.secret)) as other:
         assert not other.retrieve().problems and third.at(version)["later"] == b"SECRETLATER"
-    with llvs.Exchange(third, folder.parent / "clear") as plain, pytest.raises(llvs.UnsupportedError):
+    with llvs.Exchange(third, folder.parent / "clear") as plain, pytest.raises(llvs.errors.UnsupportedError):
         plain.members()
 
 
@@ -201,12 +201,12 @@ def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], ll
 
     mine, keys = new_store(), folder / "pack1/keys"
     with llvs.Exchange(new_store(), llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
-        with pytest.raises(llvs.InvalidArgumentError, match="opened with it"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="opened with it"):
             way.change_passphrase("the next")
     before = files(keys)
     with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), passphrase=WORDS)) as way:
         for wrong in ("", "x" * 1_025):
-            with pytest.raises(llvs.InvalidArgumentError):
+            with pytest.raises(llvs.errors.InvalidArgumentError):
                 way.change_passphrase(wrong)
         assert files(keys) == before
         members = way.members()
@@ -216,7 +216,7 @@ def test_another_passphrase(made: Made, folder: Path, new_store: Callable[[], ll
         assert len(changed) == len(before) and set(changed) - set(before) and set(before) - set(changed)
         last = mine.make_version(made.last, insert={"later": b"1"}).id
         assert way.send().sent == (last,)
-    with pytest.raises(llvs.EncryptionError) as raised:
+    with pytest.raises(llvs.errors.EncryptionError) as raised:
         opened(passphrase=WORDS)
     assert raised.value.code == ErrorCode.WRONG_KEY
     assert opened(passphrase="the n\u00e9xt") == opened(identity=made.recovery.secret) == 3

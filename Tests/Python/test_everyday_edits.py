@@ -69,7 +69,7 @@ def test_notes() -> None:
         lines, end = note(chance), chance.choice(("", "\n"))
         (x, new_x), (y, new_y) = (edited(chance, lines, side) for side in "XY")
         sides = [text(one, end) for one in (lines, x, y)]
-        found = llvs.merge_values(*(one.encode() for one in sides), rules="text")
+        found = llvs.merge.merge_values(*(one.encode() for one in sides), rules="text")
         assert found.data is not None
         merged = found.data.decode()
         written = {word for one in sides for word in one.split()}
@@ -98,7 +98,7 @@ def test_arrays(kind: str) -> None:
                 side[place] = not base[place] if kind == "flags" else (base[place] + chance.randrange(1, 3)) % 3
             sides.append(side)
             places.append(at)
-        found = llvs.merge_values(*(json.dumps(one).encode() for one in (base, *sides)), rules="list")
+        found = llvs.merge.merge_values(*(json.dumps(one).encode() for one in (base, *sides)), rules="list")
         assert found.data is not None
         wanted = [y if y != o else x for o, x, y in zip(base, *sides)]
         apart = {at for at in places[0] & places[1] if sides[0][at] != sides[1][at]}

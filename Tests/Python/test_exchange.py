@@ -109,9 +109,9 @@ def test_durability(tmp_path: Path, memory: llvs.Store) -> None:
         options = llvs.CoordinatorOptions(exchange_durability=durability)
         with llvs.Coordinator(None, storage="memory", exchange=url, options=options) as coordinator:
             assert coordinator.exchange().retrieved == (version.id,)
-    with pytest.raises(llvs.InvalidArgumentError, match="none"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="none"):
         llvs.Exchange(memory, url, durability="none")
-    with pytest.raises(llvs.InvalidArgumentError, match="none"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="none"):
         llvs.Coordinator(None, storage="memory", exchange=url, options=llvs.CoordinatorOptions(exchange_durability="none"))
 
 
@@ -123,11 +123,11 @@ def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Ca
     with llvs.Exchange(store, shared()) as mine, llvs.Exchange(other, shared()) as theirs:
         stages = set()
         mine.send(progress=lambda now: stages.add(now.stage))
-        assert stages and stages <= set(llvs.Stage)
+        assert stages and stages <= set(llvs.control.Stage)
         for stop in range(1, 6):
             calls = 0
 
-            def progress(now: llvs.Progress) -> bool:
+            def progress(now: llvs.control.Progress) -> bool:
                 nonlocal calls
                 calls += 1
                 return calls < stop
@@ -139,7 +139,7 @@ def test_progress_cancels_and_can_go_on(shared: Callable[[], Any], new_store: Ca
             known = {found.id for found in other.history()}
             assert all(set(found.predecessors) <= known for found in other.history())
 
-        def failing(now: llvs.Progress) -> None:
+        def failing(now: llvs.control.Progress) -> None:
             raise ZeroDivisionError("in progress")
 
         with pytest.raises(ZeroDivisionError):
@@ -188,7 +188,7 @@ def test_verify_finds_a_changed_file_and_send_mends_it(tmp_path: Path, memory: l
             assert [(problem.name, problem.code) for problem in found.problems] == [(version.id, llvs.ErrorCode.DAMAGED)]
             assert memory.at(version)["x"] == b"some bytes"
             assert mine.send().sent == (version.id,)
-            assert mine.verify() == llvs.ExchangeResult((), (), ())
+            assert mine.verify() == llvs.exchange.ExchangeResult((), (), ())
     with llvs.Exchange(other, folder.as_uri()) as theirs:
         stages = set()
         assert theirs.verify(progress=lambda now: stages.add(now.stage)).retrieved == (version.id,) and stages
@@ -211,7 +211,7 @@ def test_verify_finds_a_forged_version_whose_predecessor_is_unknown(tmp_path: Pa
         # The forged file does not wait for the predecessor, since the genuine version is in the store with all of its predecessors.
         assert [(problem.name, problem.code) for problem in mine.verify().problems] == [(version.id, llvs.ErrorCode.CONTENT_MISMATCH)]
         assert mine.send().sent == (version.id,) and (folder / "versions" / version.id).read_bytes() == genuine
-        assert mine.verify() == llvs.ExchangeResult((), (), ()) and memory.at(version)["x"] == b"1"
+        assert mine.verify() == llvs.exchange.ExchangeResult((), (), ()) and memory.at(version)["x"] == b"1"
 
 
 def flip(data: bytes, directory: Path) -> None:
@@ -236,10 +236,10 @@ def test_a_retrieve_repairs_what_a_verification_found(tmp_path: Path, size: int)
         assert (caught.value.code, caught.value.value_id, caught.value.version_id) == (llvs.ErrorCode.DAMAGED, "x", version.id)
     with llvs.Store(tmp_path / "store") as store, llvs.Exchange(store, place) as exchange:
         damages = store.verify().damages
-        assert [(damage.value_id, damage.version, damage.lost) for damage in damages] == [("x", version.id, llvs.Loss.VALUE)]
+        assert [(damage.value_id, damage.version, damage.lost) for damage in damages] == [("x", version.id, llvs.store.Loss.VALUE)]
         result = exchange.retrieve()
-        assert result == llvs.ExchangeResult((), (), (), (version.id,)) and result.versions == ()
-        assert store.at(version)["x"] == data and all(damage.lost is llvs.Loss.NOTHING for damage in store.verify().damages)
+        assert result == llvs.exchange.ExchangeResult((), (), (), (version.id,)) and result.versions == ()
+        assert store.at(version)["x"] == data and all(damage.lost is llvs.store.Loss.NOTHING for damage in store.verify().damages)
         assert exchange.verify().repaired == ()
     with llvs.Store(tmp_path / "store") as store:
         assert store.at(version)["x"] == data
@@ -385,13 +385,13 @@ def test_a_remote_file_that_is_empty_is_written_anew(tmp_path: Path, memory: llv
 @pytest.mark.parametrize(
     ("url", "error"),
     [
-        ("", llvs.InvalidArgumentError),
-        ("gopher://x", llvs.UnsupportedError),
-        ("file:relative", llvs.InvalidArgumentError),
-        ("file:///dev/null/folder", llvs.NotDirectoryError),
-        ("file:///%zz", llvs.InvalidArgumentError),
-        ("memory:", llvs.InvalidArgumentError),
-        ("file:///a%00b", llvs.InvalidArgumentError),
+        ("", llvs.errors.InvalidArgumentError),
+        ("gopher://x", llvs.errors.UnsupportedError),
+        ("file:relative", llvs.errors.InvalidArgumentError),
+        ("file:///dev/null/folder", llvs.errors.NotDirectoryError),
+        ("file:///%zz", llvs.errors.InvalidArgumentError),
+        ("memory:", llvs.errors.InvalidArgumentError),
+        ("file:///a%00b", llvs.errors.InvalidArgumentError),
     ],
 )
 def test_urls(memory: llvs.Store, url: str, error: type[llvs.Error]) -> None:
@@ -479,7 +479,7 @@ class Failing(DictTransport):
         self._check("fetch_changes")
         return super().fetch_changes(names)
 
-    def send(self, files: Sequence[llvs.VersionFiles]) -> None:
+    def send(self, files: Sequence[llvs.exchange.VersionFiles]) -> None:
         self._check("send")
         super().send(files)
 
@@ -561,7 +561,7 @@ def test_snapshots_beside_the_versions(kind: str, tmp_path: Path, new_store: Cal
     with llvs.Exchange(other, place) as exchange:
         assert exchange.restore_snapshot() == made
     assert other.at(version)["a"] == b"1" * 1000
-    with llvs.Exchange(store, DictTransport()) as exchange, pytest.raises(llvs.UnsupportedError):
+    with llvs.Exchange(store, DictTransport()) as exchange, pytest.raises(llvs.errors.UnsupportedError):
         exchange.put_snapshot()
 
 
@@ -569,7 +569,7 @@ def test_import_refuses_what_is_no_store(tmp_path: Path, memory: llvs.Store) -> 
     with pytest.raises(llvs.NotFoundError):
         memory.import_store(tmp_path / "nothing")
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises((llvs.NotDirectoryError, llvs.StorageError)):
+    with pytest.raises((llvs.errors.NotDirectoryError, llvs.StorageError)):
         memory.import_store(tmp_path / "file")
     (tmp_path / "empty").mkdir()
     with pytest.raises(llvs.StorageError):

@@ -41,7 +41,7 @@ def resolve_in_model(forks: dict[bytes, Fork]) -> dict[bytes, Change]:
     return {id: Set(b"merged " + id) if id <= b"b" else Remove() for id, fork in forks.items() if fork.conflicting}
 
 
-def resolve_in_library(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+def resolve_in_library(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
     """The same on the library's side."""
     return [
         llvs.Change.update(id, b"merged " + id.encode()) if id.encode() <= b"b" else llvs.Change.remove(id)
@@ -213,9 +213,9 @@ class Replicas(RuleBasedStateMachine):
         expected = self.model.merge(
             ours, theirs, resolve_in_model if arbiter == "callback" else arbiter, {b"author": f'"{author}"'.encode()} if author else {}
         )
-        seen: list[llvs.Merge] = []
+        seen: list[llvs.merge.Merge] = []
 
-        def callback(merge: llvs.Merge, store: llvs.Store) -> Any:
+        def callback(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
             seen.append(merge)
             self.check_merge(merge, ours, theirs)
             return resolve_in_library(merge, store)
@@ -229,7 +229,7 @@ class Replicas(RuleBasedStateMachine):
         else:
             self.adopt(replica, expected)
 
-    def check_merge(self, merge: llvs.Merge, ours: str, theirs: str) -> None:
+    def check_merge(self, merge: llvs.merge.Merge, ours: str, theirs: str) -> None:
         first, second = sorted((ours, theirs), key=self.model.key, reverse=True)
         assert (merge.first.id, merge.second.id, merge.ours.id, merge.theirs.id) == (first, second, ours, theirs)
         bases = self.model.bases(ours, theirs)
@@ -256,13 +256,13 @@ class Replicas(RuleBasedStateMachine):
 
         heads = {
             "unbranched": "unbranched",
-            "all": llvs.Heads.ALL,
-            "draft": llvs.Heads.branches("draft"),
-            "unbranched+draft": llvs.Heads.unbranched_and("draft"),
+            "all": llvs.merge.Heads.ALL,
+            "draft": llvs.merge.Heads.branches("draft"),
+            "unbranched+draft": llvs.merge.Heads.unbranched_and("draft"),
         }[selection]
         callback = arbiter == "callback"
         if "draft" in selection and not any(self.model.versions[id].metadata.get(b"__llvs_branch") == b'"draft"' for id in replica.known):
-            with pytest.raises(llvs.UnknownVersionError, match='"draft"'):
+            with pytest.raises(llvs.errors.UnknownVersionError, match='"draft"'):
                 replica.store.merge_heads(into, resolve_in_library if callback else ARBITERS[arbiter], heads)  # type: ignore[arg-type]
             assert not replica.new_versions()
             return

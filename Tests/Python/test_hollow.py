@@ -49,7 +49,7 @@ def test_the_vector_of_the_page(tmp_path: Path) -> None:
     assert b"hello" in whole and b"hello" not in record and len(record) == len(whole) + 32 - 8 - len(b"hello")
     with llvs.Store(tmp_path / "store") as store:
         assert store.value("y", at=version).data == b"1"  # type: ignore[union-attr]
-        with pytest.raises(llvs.ForgottenError):
+        with pytest.raises(llvs.errors.ForgottenError):
             store.value("x", at=version)
 
 
@@ -76,15 +76,15 @@ def test_reading(made: tuple[Path, llvs.Version, llvs.Version]) -> None:
     path, first, last = made
     with llvs.Store(path) as store:
         for id, data in GONE.items():
-            with pytest.raises(llvs.ForgottenError) as caught:
+            with pytest.raises(llvs.errors.ForgottenError) as caught:
                 store.value(id, at=last)
             error = caught.value
             assert error.code == llvs.ErrorCode.FORGOTTEN == -84 and (error.value_id, error.version_id) == (id, first.id)
-            assert isinstance(error, llvs.GoneError) and not isinstance(error, llvs.StorageError)
+            assert isinstance(error, llvs.errors.GoneError) and not isinstance(error, llvs.StorageError)
             assert store.reference(id, at=last) == (id, first.id) and store.value_size(id, at=last) == len(data)
             with store.open_value(id, at=last) as file:
                 if data:
-                    with pytest.raises(llvs.ForgottenError):
+                    with pytest.raises(llvs.errors.ForgottenError):
                         file.read(1)
         assert store.value("other 01", at=last).data == b"new"  # type: ignore[union-attr]
 
@@ -98,18 +98,18 @@ def test_reading_many(made: tuple[Path, llvs.Version, llvs.Version]) -> None:
             if value is None or value.id.startswith("other"):
                 assert value is None or type(value) is llvs.Value and value.data == b"%d" % int(value.id[6:])
                 continue
-            assert isinstance(value, llvs.ForgottenValue) and isinstance(value, llvs.Value) and value.stored_version == first.id
+            assert isinstance(value, llvs.store.ForgottenValue) and isinstance(value, llvs.Value) and value.stored_version == first.id
             assert value.reference == (value.id, first.id) and pickle.loads(pickle.dumps(value)) == value
-            with pytest.raises(llvs.ForgottenError) as caught:
+            with pytest.raises(llvs.errors.ForgottenError) as caught:
                 value.data
             assert (caught.value.value_id, caught.value.version_id) == (value.id, first.id)
-        found = store.value_by_reference(llvs.Reference("small", first.id))
-        assert isinstance(found, llvs.ForgottenValue)
+        found = store.value_by_reference(llvs.store.Reference("small", first.id))
+        assert isinstance(found, llvs.store.ForgottenValue)
         # All ids are listed, and what has bytes can be read.
         state = store.at(last)
         assert len(state) == 74 and [id for id in state if not id.startswith("other")] == sorted(GONE)
         assert len(list(state.references())) == 74
-        with pytest.raises(llvs.ForgottenError) as caught:
+        with pytest.raises(llvs.errors.ForgottenError) as caught:
             list(state.items())
         assert caught.value.value_id == "empty" and caught.value.version_id == first.id
         assert len(list(state.prefix("other").items())) == 70
@@ -151,7 +151,7 @@ def test_nothing_is_sent_to_others_in_place_of_it(made: tuple[Path, llvs.Version
         with llvs.Exchange(other, at(tmp_path / "place", layout)) as exchange:
             received = exchange.retrieve()
         assert list(received.versions) == [root.id] and not received.problems
-        with llvs.Exchange(store, at(tmp_path / "snapshot", "interchange")) as exchange, pytest.raises(llvs.ForgottenError):
+        with llvs.Exchange(store, at(tmp_path / "snapshot", "interchange")) as exchange, pytest.raises(llvs.errors.ForgottenError):
             exchange.put_snapshot()
 
 
@@ -179,7 +179,7 @@ def test_what_others_have_already_is_built_on(tmp_path: Path, layout: str) -> No
             result = exchange.verify()
         assert list(result.versions) == [theirs.id] and not result.problems and not result.repaired
         assert store.value("note", at=theirs).data == b"3"  # type: ignore[union-attr]
-        with pytest.raises(llvs.ForgottenError):
+        with pytest.raises(llvs.errors.ForgottenError):
             store.value("secret", at=theirs)
         assert other.value("secret", at=theirs).data == b"secret"  # type: ignore[union-attr]
 
@@ -228,24 +228,24 @@ def test_a_pack_with_a_difference_from_it(tmp_path: Path) -> None:
 def test_a_link_with_a_difference_from_it(tmp_path: Path) -> None:
     """The first connection finds that the base is hollow here; the next one brings whole values."""
     versions, written = texts(tmp_path / "other", 3)
-    pairing = llvs.make_pairing()
+    pairing = llvs.live.make_pairing()
     with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
         assert len(store.unpack(other.pack()).versions) == 3
     assert make_hollow(tmp_path / "store", lambda *_: True) == 3
     with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:
         text = edited(written[-1], 3)
         last = other.make_version(versions[-1], update={"text": text})
-        with llvs.Listener(("127.0.0.1", 0)) as listener:
+        with llvs.live.Listener(("127.0.0.1", 0)) as listener:
             listener.offer(other, pairing)
             for _ in range(2):
-                with llvs.connect(store, listener.address, pairing) as peer:
+                with llvs.live.connect(store, listener.address, pairing) as peer:
                     assert peer.wait(GUARD)
             assert store.value("text", at=last).data == text  # type: ignore[union-attr]
 
 
 def test_streams_and_links(made: tuple[Path, llvs.Version, llvs.Version], tmp_path: Path) -> None:
     path, first, last = made
-    pairing = llvs.make_pairing()
+    pairing = llvs.live.make_pairing()
     with llvs.Store(path) as store, llvs.Store(tmp_path / "other") as other:
         root = store.make_version(insert={"beside": b"1"}, root=True)
         packed = store.pack()
@@ -253,8 +253,8 @@ def test_streams_and_links(made: tuple[Path, llvs.Version, llvs.Version], tmp_pa
         assert codes == {first.id: llvs.ErrorCode.FORGOTTEN, last.id: llvs.ErrorCode.MISSING_PREDECESSOR}
         assert list(packed.result.versions) == [root.id] and list(other.unpack(packed).versions) == [root.id]
         more = store.make_version(root, insert={"more": b"2"})
-        with llvs.Listener(("127.0.0.1", 0)) as listener:
+        with llvs.live.Listener(("127.0.0.1", 0)) as listener:
             listener.offer(store, pairing)
-            with llvs.connect(other, listener.address, pairing) as peer:
+            with llvs.live.connect(other, listener.address, pairing) as peer:
                 assert peer.wait(GUARD)
                 assert {version.id for version in other.history()} == {root.id, more.id}

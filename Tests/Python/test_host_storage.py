@@ -11,7 +11,7 @@ import llvs
 import pytest
 
 
-class Recording(llvs.DictStorage):
+class Recording(llvs.storage.DictStorage):
     """Counts, keeps caches, and fails where it is told to."""
 
     name = "recording"
@@ -93,7 +93,7 @@ def test_records_are_the_truth() -> None:
 
 
 def test_a_damaged_byte_costs_what_it_hits() -> None:
-    storage, data = llvs.DictStorage(), bytes(range(100))
+    storage, data = llvs.storage.DictStorage(), bytes(range(100))
     with llvs.Store(storage=storage) as store:
         root = store.make_version(insert={"root": b"1"})
         hit = store.make_version(root, insert={"hit": data})
@@ -105,19 +105,19 @@ def test_a_damaged_byte_costs_what_it_hits() -> None:
     for at in range(len(record)):
         records = dict(storage.records)
         records[place] = record[:at] + bytes([record[at] ^ 1]) + record[at + 1 :]
-        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+        with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:
             known, report = {version.id for version in store.history()}, store.verify()
             (damage,) = report.damages
             lost.append(damage.lost)
-            if damage.lost is llvs.Loss.VERSION:
+            if damage.lost is llvs.store.Loss.VERSION:
                 # The version is not here, and what builds on it waits.
                 assert known == {root.id, beside.id} and report.pending == 1
-                with pytest.raises(llvs.UnknownVersionError):
+                with pytest.raises(llvs.errors.UnknownVersionError):
                     store.value("hit", at=hit)
             else:
                 assert known == everything and report.pending == 0 and damage.version == hit.id
                 assert store.at(after)["after"] == b"1" and store.at(after)["root"] == b"1"
-                if damage.lost is llvs.Loss.VALUE:
+                if damage.lost is llvs.store.Loss.VALUE:
                     assert damage.value_id == "hit"
                     for version in (hit, after):
                         with pytest.raises(llvs.StorageError) as caught:
@@ -127,14 +127,14 @@ def test_a_damaged_byte_costs_what_it_hits() -> None:
                     assert store.at(after)["hit"] == data
             assert store.make_version(beside, insert={"usable": b"1"})
     # The envelope: a header of 24 bytes and the checksum of the one block, which say nothing that the rest does not.
-    assert lost[:28] == [llvs.Loss.NOTHING] * 28
+    assert lost[:28] == [llvs.store.Loss.NOTHING] * 28
     # The header of the record, and its table.
-    assert lost[28:92] == [llvs.Loss.VERSION] * 64 and llvs.Loss.NOTHING not in lost[28:]
-    assert lost[body : body + len(data)] == [llvs.Loss.VALUE] * len(data)
+    assert lost[28:92] == [llvs.store.Loss.VERSION] * 64 and llvs.store.Loss.NOTHING not in lost[28:]
+    assert lost[body : body + len(data)] == [llvs.store.Loss.VALUE] * len(data)
 
 
 def test_long_records_may_be_reported_by_their_beginning() -> None:
-    class Brief(llvs.DictStorage):
+    class Brief(llvs.storage.DictStorage):
         def scan(self, mark: int, report: Any) -> int:
             for place, record in self.records.items():
                 if len(record) > 65536:
@@ -145,7 +145,7 @@ def test_long_records_may_be_reported_by_their_beginning() -> None:
 
     records: dict[int, bytes] = {}
     data = {str(index): os.urandom(300_000) for index in range(5)} | {f"s{index}": os.urandom(20) for index in range(5000)}
-    with llvs.Store(storage=llvs.DictStorage(records)) as store:
+    with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:
         version = store.make_version(insert=data)
     with llvs.Store(storage=Brief(records)) as store:
         assert dict(store.at(version).items()) == data
@@ -179,7 +179,7 @@ def test_an_append_of_which_nobody_knows_what_became(kept: bool) -> None:
     """The storage reports an unknown outcome. A version that is made again under its id is the same version, whether the first was stored
     or not."""
 
-    class Unsure(llvs.DictStorage):
+    class Unsure(llvs.storage.DictStorage):
         unsure = False
 
         def append(self, records: Sequence[bytes]) -> Sequence[int]:
@@ -219,7 +219,7 @@ def test_reads_that_fail() -> None:
     ids=repr,
 )
 def test_answers_of_a_wrong_kind(places: Any) -> None:
-    class Wrong(llvs.DictStorage):
+    class Wrong(llvs.storage.DictStorage):
         def append(self, records: Sequence[bytes]) -> Sequence[int]:
             super().append(records)
             return places  # type: ignore[no-any-return]
@@ -230,20 +230,20 @@ def test_answers_of_a_wrong_kind(places: Any) -> None:
 
 
 def test_one_storage_serves_one_store() -> None:
-    storage = llvs.DictStorage()
+    storage = llvs.storage.DictStorage()
     with llvs.Store(storage=storage) as store:
         store.make_version()
     with llvs.Store(storage=storage) as store:
         assert len(store.heads()) == 1
 
-    class Half(llvs.DictStorage):
+    class Half(llvs.storage.DictStorage):
         def cache_get(self, name: str) -> Optional[bytes]:
             return None
 
     with pytest.raises(TypeError, match="cache_put"):
         llvs.Store(storage=Half())
     with pytest.raises(TypeError):
-        llvs.Storage()  # type: ignore[abstract]
+        llvs.storage.Storage()  # type: ignore[abstract]
 
 
 def test_calls_come_one_at_a_time() -> None:
@@ -282,9 +282,9 @@ def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
             # Another store can be used.
             with llvs.Store(storage="memory") as other:
                 other.make_version()
-        return getattr(llvs.DictStorage, name)(self, *arguments)
+        return getattr(llvs.storage.DictStorage, name)(self, *arguments)
 
-    storage = type("ComingBack", (llvs.DictStorage,), {name: come_back})()
+    storage = type("ComingBack", (llvs.storage.DictStorage,), {name: come_back})()
     with llvs.Store(storage=storage) as store:
         version = store.make_version(insert={"a": b"1" * 100_000})
         for index in range(1500):

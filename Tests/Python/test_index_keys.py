@@ -37,7 +37,8 @@ def test_values_that_are_no_json_are_found_by_their_keys(store: llvs.Store) -> N
         whys = {id: index.explain(id, at=first).why for id in ("v/1", "v/3", "w/4", "v/9")}
         assert whys == {"v/1": None, "v/3": "no-keys", "w/4": "prefix", "v/9": "no-value"}
         assert index.explain("v/1", at=first).keys == (("a", 1), ("b", 1))
-    with store.index(keys=lambda id, data: (part for part in (len(data), None, llvs.MISSING) if part is not llvs.MISSING)) as sizes:
+    missing = llvs.indexes.MISSING
+    with store.index(keys=lambda id, data: (part for part in (len(data), None, missing) if part is not missing)) as sizes:
         assert list(sizes.find(0, at=first)) == ["v/3"] and sizes.find(None, at=first).count() == 4
 
 
@@ -89,8 +90,10 @@ def test_what_the_function_raises_comes_out_of_the_question(store: llvs.Store) -
     "given, error",
     [
         ("ab", TypeError), (b"ab", TypeError), (None, TypeError), (7, TypeError), ([object()], TypeError), ([float("nan")], ValueError),
-        ([()], llvs.InvalidArgumentError), ([(1,)], llvs.InvalidArgumentError), ([(1, 2, 3)], llvs.InvalidArgumentError),
-        ([(llvs.MISSING, 1)], llvs.InvalidArgumentError), ([("\ud800", 1)], Exception), ([[[1], 2]], TypeError),
+        ([()], llvs.errors.InvalidArgumentError),
+        ([(1,)], llvs.errors.InvalidArgumentError),
+        ([(1, 2, 3)], llvs.errors.InvalidArgumentError),
+        ([(llvs.indexes.MISSING, 1)], llvs.errors.InvalidArgumentError), ([("\ud800", 1)], Exception), ([[[1], 2]], TypeError),
     ],
 )  # fmt: skip
 def test_keys_that_are_none(store: llvs.Store, given: Any, error: type[Exception]) -> None:
@@ -104,7 +107,7 @@ def test_many_keys_and_long_ones(store: llvs.Store) -> None:
     long = "x" * 5_000
     store.make_version(insert={"n/1": b"", "v/1": (long + "a").encode(), "v/2": (long + "b").encode()})
     assert store.index(keys=lambda id, data: range(10_000), prefix="n/").find().count() == 10_000
-    with pytest.raises(llvs.InvalidArgumentError, match="10001"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="10001"):
         store.index(keys=lambda id, data: range(10_001), prefix="n/").find().count()
     index = store.index(keys=lambda id, data: [data.decode()], prefix="v/")
     assert list(index.find(long + "b")) == ["v/2"] and index.find(long + "b").count() == 1
@@ -165,7 +168,7 @@ def test_a_function_is_let_go_of_with_its_index(store: llvs.Store) -> None:
     assert is_kept()
     index.close()
     eventually(lambda: not is_kept())
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         store.index(keys=keys, parts=9)
     assert not is_kept()
 
@@ -217,6 +220,6 @@ def test_arguments_that_do_not_go_together(store: llvs.Store, arguments: dict[st
 
 @pytest.mark.parametrize("arguments", [{"parts": 0}, {"parts": 9}, {"prefix": "\ud800"}, {"name": "n" * 129, "version": 1}])
 def test_arguments_that_cannot_be(store: llvs.Store, arguments: dict[str, Any]) -> None:
-    make: Callable[..., llvs.Index] = store.index
+    make: Callable[..., llvs.indexes.Index] = store.index
     with pytest.raises((llvs.Error, ValueError)):
         make(keys=words, **arguments)

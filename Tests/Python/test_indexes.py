@@ -20,8 +20,9 @@ import pytest
 from documents import json_model as j
 from keys import definition as d
 from keys import search
-from waiting import eventually
+from llvs import models
 from sampling import sample, seeds
+from waiting import eventually
 
 VECTORS = Path(__file__).resolve().parents[1] / "Vectors"
 
@@ -30,7 +31,7 @@ def definition(text: str) -> d.Definition:
     return d.definition(j.parse(text.encode()))
 
 
-def parts(text: Optional[str]) -> tuple[llvs.KeyPart, ...]:
+def parts(text: Optional[str]) -> tuple[llvs.indexes.KeyPart, ...]:
     """A tuple of the vectors as `Index` takes it. Numbers keep their spelling."""
 
     def part(node: j.Node) -> Any:
@@ -38,12 +39,12 @@ def parts(text: Optional[str]) -> tuple[llvs.KeyPart, ...]:
             return node.text
         if isinstance(node, j.Number):
             return Decimal(node.lexeme)
-        return llvs.MISSING if isinstance(node, j.Object) else node.value  # type: ignore[union-attr]
+        return llvs.indexes.MISSING if isinstance(node, j.Object) else node.value  # type: ignore[union-attr]
 
     return tuple(map(part, j.parse(text.encode()).items)) if text is not None else ()  # type: ignore[union-attr]
 
 
-def ask(index: llvs.Index, asked: dict[str, Any], **more: Any) -> llvs.Found:
+def ask(index: llvs.indexes.Index, asked: dict[str, Any], **more: Any) -> llvs.indexes.Found:
     """A question of the vectors."""
     if "begin" in asked:
         return index.prefix(*parts(asked.get("equal")), asked["begin"], **more)
@@ -251,11 +252,11 @@ def test_what_is_declared_is_found_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong, where", [({"prefix": "c/"}, "/on"), ({"prefix": "c/", "on": ["name"]}, "/on/0"), ([], "")])
 def test_a_declaration_that_is_not_valid_voids_itself_alone(tmp_path: Path, wrong: Any, where: str) -> None:
     rules = {**SCHEMA, "ids": {"c/": "auto"}, "indexes": {**SCHEMA["indexes"], "b/ad": wrong}}
-    with pytest.raises(llvs.InvalidArgumentError) as refused:
-        llvs.check_schema(rules)
+    with pytest.raises(llvs.errors.InvalidArgumentError) as refused:
+        llvs.merge.check_schema(rules)
     assert refused.value.path == "/indexes/b~1ad" + where
     with llvs.Coordinator(tmp_path / "store") as notes:
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             notes.register_schema(rules)
         notes.save(insert={"c/1": b'{"name":"Ann"}', "__llvs_schema": json.dumps(rules).encode()})
         assert list(notes.index("by-name").find("Ann")) == ["c/1"]
@@ -271,7 +272,7 @@ def test_more_indexes_than_there_may_be_are_refused_when_they_are_registered(tmp
     with llvs.Coordinator(tmp_path / "store") as notes:
         notes.register_schema(indexes("a", 60))
         before = notes.current_version
-        with pytest.raises(llvs.InvalidArgumentError, match="more than 64 indexes"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="more than 64 indexes"):
             notes.register_schema(indexes("b", 5))
         assert notes.current_version == before
         notes.register_schema(indexes("b", 4))
@@ -319,11 +320,11 @@ INDEXES: dict[str, Any] = {"merge": 1, "indexes": {
 }}  # fmt: skip
 
 
-@llvs.model("c/")
+@models.model("c/")
 @dataclass
 class Contact:
     first: str = ""
-    last: Annotated[str, llvs.Named("lastName")] = ""
+    last: Annotated[str, models.Named("lastName")] = ""
     age: int = 0
     tags: set[str] = field(default_factory=set)
 
@@ -357,13 +358,13 @@ def test_collections_find_by_members(tmp_path: Path) -> None:
             people.where(last=None)
 
 
-@llvs.model("t/")
+@models.model("t/")
 @dataclass
 class Task:
     title: str = ""
     done: bool = False
     due: Optional[date] = None
-    at: Annotated[Optional[datetime], llvs.Pick("max")] = None
+    at: Annotated[Optional[datetime], models.Pick("max")] = None
     seen: Optional[datetime] = None
     stars: Optional[int] = None
     note: Optional[str] = "-"
@@ -434,30 +435,30 @@ def test_collections_find_ranges() -> None:
 def test_bad_questions(store: llvs.Store) -> None:
     version = store.make_version(insert={"a": b'{"a":1,"b":2}', "b": b'{"a":2}'})
     index, other = (store.index(definition={"prefix": "", "on": on}) for on in (["/a"], ["/a", "/b"]))
-    with pytest.raises(llvs.InvalidArgumentError, match="names 2 parts"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="names 2 parts"):
         index.find(1, 2).count()
-    with pytest.raises(llvs.InvalidArgumentError, match="names 2 parts"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="names 2 parts"):
         index.range(1, low=2).count()
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         index.find("\ud800").count()
     with pytest.raises(ValueError):
         index.find(float("nan"))
     with pytest.raises(TypeError):
         index.find([1])  # type: ignore[arg-type]
-    with pytest.raises(llvs.InvalidArgumentError, match="400 digits"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="400 digits"):
         index.find(10**400).count()
     cursor = index.find().page(1).cursor
     assert cursor is not None and [entry.id for entry in index.find().page(1, cursor).entries] == ["b"]
     for wrong in (b"x", cursor[:9], cursor[:-1], cursor + b"\xff", b"\x02" + cursor[1:]):
-        with pytest.raises(llvs.InvalidArgumentError, match="cursor"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="cursor"):
             index.find().page(1, wrong)
-    with pytest.raises(llvs.InvalidArgumentError, match="cursor"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="cursor"):
         other.find().page(1, cursor)
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         index.find(at="nowhere").count()
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         store.index()
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         store.index("a", definition={"prefix": "", "on": ["/a"]})
     assert index.find(at=version).count() == 2
     index.close()
@@ -548,7 +549,7 @@ def test_making_an_index_can_be_cancelled(store: llvs.Store) -> None:
         index.find().count(cancel=token)
     told: list[int] = []
 
-    def stop(progress: llvs.Progress) -> bool:
+    def stop(progress: llvs.control.Progress) -> bool:
         told.append(progress.completed)
         return progress.completed < 2_000
 
@@ -563,7 +564,7 @@ def test_asking_for_the_index_that_is_being_made(store: llvs.Store) -> None:
     index, other = (store.index(definition={"prefix": "v", "on": [on]}) for on in ("/a", "/b"))
     seen: list[Any] = []
 
-    def progress(state: llvs.Progress) -> None:
+    def progress(state: llvs.control.Progress) -> None:
         if not state.completed:
             return  # not begun yet
         try:
@@ -625,7 +626,7 @@ def test_each_way_of_asking_can_be_watched_and_cancelled(ask: Callable[..., Any]
 # MARK: Caches on disk
 
 
-def read(index: llvs.Index, version: Optional[str] = None) -> tuple[int, int]:
+def read(index: llvs.indexes.Index, version: Optional[str] = None) -> tuple[int, int]:
     """Returns the number of entries, and the number of values that were read for it."""
     seen = [0]
     return index.find(at=version).count(progress=lambda state: seen.append(state.completed)), max(seen)
@@ -795,7 +796,7 @@ def test_a_warm_index_is_there_before_anybody_asks(tmp_path: Path) -> None:
                 """Returns what is found without reading a value: it was cached."""
                 token = llvs.CancelToken()
 
-                def stop(state: llvs.Progress) -> None:
+                def stop(state: llvs.control.Progress) -> None:
                     if state.completed:
                         token.cancel()
 

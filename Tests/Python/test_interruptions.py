@@ -159,7 +159,7 @@ def test_arbiters(tmp_path: Path) -> None:
 def test_storages(tmp_path: Path) -> None:
     run(
         """
-        class Counting(llvs.DictStorage):
+        class Counting(llvs.storage.DictStorage):
             syncs = 0
             def sync(self): self.syncs += 1
         storage = Counting()
@@ -179,7 +179,7 @@ def test_storages(tmp_path: Path) -> None:
         store.reload()
         made = [version.id for version in store.history()]
         store.close()
-        with llvs.Store(storage=llvs.DictStorage(storage.records)) as again:
+        with llvs.Store(storage=llvs.storage.DictStorage(storage.records)) as again:
             assert {version.id for version in again.history()} >= set(made)
         """,
         tmp_path,
@@ -189,7 +189,7 @@ def test_storages(tmp_path: Path) -> None:
 def test_transports_and_progress(tmp_path: Path) -> None:
     run(
         """
-        class Place(llvs.Transport):
+        class Place(llvs.exchange.Transport):
             def __init__(self): self.versions, self.changes = {}, {}
             def list(self): return list(self.versions)
             def fetch_versions(self, names): return [self.versions.get(name) for name in names]
@@ -235,7 +235,7 @@ def test_observers_and_log(tmp_path: Path) -> None:
         notes = llvs.Coordinator(None, storage="memory")
         notes.observe(heard.append)
         messages = []
-        listening = llvs.observe_log(lambda level, message: messages.append(message), "debug")
+        listening = llvs.log.observe_log(lambda level, message: messages.append(message), "debug")
         def action(n):
             return notes.save(update={"a": str(n).encode()})
         def check(n, outcome):
@@ -263,11 +263,11 @@ def test_a_callback_that_ctypes_ends_makes_no_value(tmp_path: Path) -> None:
         source.read = ctypes.cast(read, ctypes.c_void_p).value
         options = _structs.llvs_version_options(struct_size=ctypes.sizeof(_structs.llvs_version_options))
         options.sources, options.source_count, options.source_size = ctypes.addressof(source), 1, ctypes.sizeof(source)
-        with store._call as pointer, pytest.raises(llvs.InvalidArgumentError, match="LLVS_END"):
+        with store._call as pointer, pytest.raises(llvs.errors.InvalidArgumentError, match="LLVS_END"):
             _abi.lib.llvs_store_make_version(pointer, b"", None, 0, 56, ctypes.byref(options), None, None)
         assert store.heads() == ()
 
-    class Silent(llvs.DictStorage):
+    class Silent(llvs.storage.DictStorage):
         pass
 
     storage = Silent()
@@ -290,7 +290,7 @@ def test_mergers_of_values_and_decoders(tmp_path: Path) -> None:
         store = llvs.Store(storage="memory")
         root = store.make_version(insert={{"a": b"0"}})
         ours, theirs = store.make_version(root, update={{"a": b"1"}}), store.make_version(root, update={{"a": b"2"}})
-        merger = llvs.ValueMerger(lambda id, base, newer, older: base + newer + older)
+        merger = llvs.merge.ValueMerger(lambda id, base, newer, older: base + newer + older)
         def action(n):
             store.merge(ours, theirs, arbiter=merger, metadata={{"n": n}})
             target = llvs.Store(storage="memory")
@@ -339,7 +339,7 @@ def test_deep_recursion(tmp_path: Path) -> None:
     """If there is no room for a callback, the call reports it before it begins."""
     run(
         """
-        storage = llvs.DictStorage()
+        storage = llvs.storage.DictStorage()
         store = llvs.Store(storage=storage)
         root = store.make_version(insert={"a": b"0"})
         made = []

@@ -13,14 +13,14 @@ import pytest
 LARGE = 3_000_000
 
 
-class Files(llvs.Transport):
+class Files(llvs.exchange.Transport):
     """Files in a directory, of which large ones are never in memory as a whole."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.largest = self.sent_whole = 0
         self.opened: list[IO[bytes]] = []
-        self.kept: Optional[llvs.OutgoingFile] = None
+        self.kept: Optional[llvs.exchange.OutgoingFile] = None
         for folder in ("versions", "changes"):
             (directory / folder).mkdir(parents=True, exist_ok=True)
 
@@ -34,13 +34,13 @@ class Files(llvs.Transport):
         self.opened = [open(self.directory / "changes" / name, "rb") for name in names]
         return self.opened
 
-    def send(self, files: Sequence[llvs.VersionFiles]) -> None:
+    def send(self, files: Sequence[llvs.exchange.VersionFiles]) -> None:
         for file in files:
             self.sent_whole = max(self.sent_whole, len(file.changes))
             (self.directory / "changes" / file.name).write_bytes(file.changes)
             (self.directory / "versions" / file.name).write_bytes(file.version)
 
-    def send_large(self, name: str, version: bytes, changes: llvs.OutgoingFile) -> None:
+    def send_large(self, name: str, version: bytes, changes: llvs.exchange.OutgoingFile) -> None:
         self.kept = changes
         again = io.BytesIO()
         changes.write_to(again)
@@ -56,7 +56,7 @@ class Files(llvs.Transport):
         (self.directory / "versions" / name).write_bytes(version)
 
 
-def exchange_all(sending: llvs.Transport, receiving: llvs.Transport) -> None:
+def exchange_all(sending: llvs.exchange.Transport, receiving: llvs.exchange.Transport) -> None:
     data = os.urandom(LARGE)
     with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
         first = one.make_version(insert={"small": b"x"})
@@ -95,7 +95,7 @@ def test_iterables_are_read(tmp_path: Path) -> None:
 
 def test_a_transport_without_send_large_gets_it_whole(tmp_path: Path) -> None:
     class Whole(Files):
-        send_large = llvs.Transport.send_large
+        send_large = llvs.exchange.Transport.send_large
 
     sending = Whole(tmp_path)
     exchange_all(sending, Files(tmp_path))
@@ -112,7 +112,7 @@ def test_what_writing_raises_comes_out(tmp_path: Path) -> None:
             raise Broken("no room")
 
     class Failing(Files):
-        def send_large(self, name: str, version: bytes, changes: llvs.OutgoingFile) -> None:
+        def send_large(self, name: str, version: bytes, changes: llvs.exchange.OutgoingFile) -> None:
             changes.write_to(Full())
 
     with llvs.Store(storage="memory") as store:

@@ -53,7 +53,7 @@ PROGRAM = textwrap.dedent("""
             notes.save(update={"a": b'{"n":2,"f":1,"p":1}'}, group="g")
             other = notes.store.make_version(base, update={"a": b'{"n":3,"f":2,"p":2}', "b": b"2"})
             assert len(notes.store.conflicts(notes.current_version, other)["a"]) == 2
-            merger = llvs.ValueMerger(lambda *values: values[2], part=lambda *values: b"3")
+            merger = llvs.merge.ValueMerger(lambda *values: values[2], part=lambda *values: b"3")
             merged = notes.store.merge(notes.current_version, other, merger)
             notes.merge()
             assert len(notes.store.explain(merged).records) == 2

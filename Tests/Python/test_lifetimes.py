@@ -27,7 +27,7 @@ from waiting import eventually
 def test_closing_twice(memory: llvs.Store, tmp_path: Path) -> None:
     exchange = llvs.Exchange(memory, f"memory:{tmp_path}")
     coordinator = llvs.Coordinator(tmp_path / "store")
-    token, observer = llvs.CancelToken(), llvs.observe_log(print)
+    token, observer = llvs.CancelToken(), llvs.log.observe_log(print)
     for handle in (exchange, coordinator, token, observer, memory):
         assert not handle.closed
         handle.close()
@@ -57,7 +57,7 @@ STORE_CALLS: list[Callable[[llvs.Store, llvs.Version], Any]] = [
     lambda s, v: s.conflicts(v, v),
     lambda s, v: s.explain(v),
     lambda s, v: s.open_conflicts(v),
-    lambda s, v: s.choices(llvs.Conflict((), llvs.ConflictKind.PICK, None, None, None, None, None, "a", v.id), "newer", at=v),
+    lambda s, v: s.choices(llvs.merge.Conflict((), llvs.merge.ConflictKind.PICK, None, None, None, None, None, "a", v.id), "newer", at=v),
     lambda s, v: s.version_at(0.0),
     lambda s, v: list(s.replay("", v, v)),
     lambda s, v: s.version("x"),
@@ -131,7 +131,7 @@ def test_shuffled_orders_of_release(tmp_path: Path) -> None:
         things: list[Any] = [
             store, exchange, exchange.send(), store.history(), store.heads(), store.diff(version, version), iter(store.at(version)),
             store.at(version),
-            store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.observe_log(lambda level, message: None),
+            store.open_value("1", at=version), store.verify(), llvs.CancelToken(), llvs.log.observe_log(lambda level, message: None),
         ]  # fmt: skip
         del store, exchange
         order.shuffle(things)
@@ -168,7 +168,7 @@ def test_a_constructor_that_fails_leaves_nothing(tmp_path: Path) -> None:
         with pytest.raises(llvs.Error):
             llvs.Coordinator(tmp_path / "nothing", create=False)
 
-    class Bad(llvs.DictStorage):
+    class Bad(llvs.storage.DictStorage):
         def scan(self, mark: int, report: Any) -> int:
             raise ZeroDivisionError
 
@@ -182,7 +182,7 @@ def test_a_constructor_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None:
     gc.collect()
     before, kept = set(_callbacks.registry), set(_callback_errors.exceptions)
-    store = llvs.Store(storage=llvs.DictStorage())
+    store = llvs.Store(storage=llvs.storage.DictStorage())
     base = store.make_version(insert={"a": b"0"})
     one, two = store.make_version(base, update={"a": b"1"}), store.make_version(base, update={"a": b"2"})
     store.merge(one, two, lambda merge, store: [llvs.Change.update("a", b"3")])
@@ -192,7 +192,7 @@ def test_nothing_is_left_registered(new_store: Callable[[], llvs.Store]) -> None
     with pytest.raises(ZeroDivisionError):
         store.verify(progress=lambda now: 1 // 0)  # type: ignore[arg-type,return-value]
     store.close()
-    observer = llvs.observe_log(print)
+    observer = llvs.log.observe_log(print)
     observer.close()
     assert set(_callbacks.registry) == before
     assert set(_callback_errors.exceptions) <= kept
@@ -228,7 +228,7 @@ def test_closing_from_within_a_callback(memory: llvs.Store) -> None:
     base = memory.make_version(insert={"a": b"0"})
     one, two = memory.make_version(base, update={"a": b"1"}), memory.make_version(base, update={"a": b"2"})
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
         store.close()
         with pytest.raises(llvs.ClosedError):
             store.heads()
@@ -257,7 +257,7 @@ def test_closing_an_exchange_from_its_own_callbacks(memory: llvs.Store) -> None:
         pass
     with pytest.raises(llvs.ClosedError):
         exchange.send()
-    observer = llvs.observe_log(lambda level, message: observer.close(), "debug")
+    observer = llvs.log.observe_log(lambda level, message: observer.close(), "debug")
     memory.make_version(root=True)
     observer.close()
 
@@ -325,11 +325,11 @@ def test_exit_with_everything_open(tmp_path: Path) -> None:
         exchange = llvs.Exchange(store, "memory:x")
         exchange.observe(print)
         exchange.send()
-        log = llvs.observe_log(lambda level, message: None, "debug")
+        log = llvs.log.observe_log(lambda level, message: None, "debug")
         coordinator = llvs.Coordinator("other", exchange="memory:x")
         coordinator.observe(print)
         coordinator.save(insert={"a": b"1"})
-        host = llvs.Store(storage=llvs.DictStorage())
+        host = llvs.Store(storage=llvs.storage.DictStorage())
         host.make_version()
         def forever():
             while True:
@@ -374,13 +374,13 @@ def test_fork(tmp_path: Path) -> None:
         import llvs, os, sys, gc
         from pathlib import Path
         stores = [llvs.Store("store"), llvs.Store("store.db", storage="sqlite"), llvs.Store(storage="memory"),
-        llvs.Store(storage=llvs.DictStorage())]
+        llvs.Store(storage=llvs.storage.DictStorage())]
         versions = [store.make_version(insert={"a": b"1"}) for store in stores]
         exchange = llvs.Exchange(stores[0], Path("folder").absolute().as_uri())
         exchange.send()
         exchange.observe(print)
         history = stores[0].history()
-        log = llvs.observe_log(lambda level, message: None, "debug")
+        log = llvs.log.observe_log(lambda level, message: None, "debug")
         coordinator = llvs.Coordinator("other")
         coordinator.save(insert={"a": b"1"})
         child = os.fork()
@@ -391,14 +391,14 @@ def test_fork(tmp_path: Path) -> None:
                     store.verify()):
                         try:
                             call()
-                        except llvs.ForkedError as error:
+                        except llvs.errors.ForkedError as error:
                             assert error.code == llvs.ErrorCode.FORKED and isinstance(error, RuntimeError)
                         else:
                             os._exit(11)
                 for call in (exchange.send, lambda: coordinator.save(insert={"b": b"2"}), lambda: next(history)):
                     try:
                         call()
-                    except llvs.ForkedError:
+                    except llvs.errors.ForkedError:
                         pass
                     else:
                         os._exit(12)
@@ -457,7 +457,7 @@ def test_interrupting_where_python_is_called_back(tmp_path: Path) -> None:
         """
         import llvs, os, signal
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        store = llvs.Store(storage=llvs.DictStorage())
+        store = llvs.Store(storage=llvs.storage.DictStorage())
         root = store.make_version(insert={"a": b"0"})
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         for index in range(300):

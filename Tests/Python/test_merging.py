@@ -51,9 +51,9 @@ def test_the_order_of_arguments_does_not_matter(new_store: Callable[[], llvs.Sto
 
 def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
     store, one, two = conflict
-    kept: list[llvs.Merge] = []
+    kept: list[llvs.merge.Merge] = []
 
-    def arbiter(merge: llvs.Merge, given: llvs.Store) -> list[llvs.Change]:
+    def arbiter(merge: llvs.merge.Merge, given: llvs.Store) -> list[llvs.Change]:
         kept.append(merge)
         assert given is store
         assert (merge.first, merge.second, merge.ours, merge.theirs) == (two, one, one, two)
@@ -61,15 +61,16 @@ def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
         assert given.at(base)["both"] == b"0"
         forks = merge.forks
         assert list(forks) == ["both", "gone", "left", "right"] and len(forks) == 4
-        assert forks["both"] == llvs.Fork(
-            llvs.ForkKind.TWICE_UPDATED,
+        assert forks["both"] == llvs.merge.Fork(
+            llvs.merge.ForkKind.TWICE_UPDATED,
             None,
-            llvs.Reference("both", two.id),
-            llvs.Reference("both", one.id),
-            llvs.Reference("both", base.id),
-            (llvs.Reference("both", base.id),),
+            llvs.store.Reference("both", two.id),
+            llvs.store.Reference("both", one.id),
+            llvs.store.Reference("both", base.id),
+            (llvs.store.Reference("both", base.id),),
         )
-        assert forks["gone"].kind == "removed_and_updated" and forks["gone"].branch is llvs.Side.SECOND and forks["gone"].second is None
+        gone = forks["gone"]
+        assert gone.kind == "removed_and_updated" and gone.branch is llvs.merge.Side.SECOND and gone.second is None
         assert (forks["left"].kind, forks["left"].branch) == ("updated", "second") and not forks["left"].conflicting
         assert list(forks.conflicting) == ["both", "gone"] and "nothing" not in forks
         assert forks["both"].second is not None
@@ -80,11 +81,11 @@ def test_an_arbiter_sees_the_merge(conflict: Any) -> None:
     merged = store.merge(one, two, arbiter, metadata={"by": "me"})
     assert state(store, merged) == {"both": b"1+", "new": b"n", **BROUGHT} and merged.metadata == {"by": "me"}
     assert kept[0].forks["both"].kind == "twice_updated"  # objects that were read before stay valid
-    unseen: list[llvs.Merge] = []
+    unseen: list[llvs.merge.Merge] = []
     three = store.make_version(merged, update={"both": b"3"})
     four = store.make_version(merged, update={"both": b"4"})
 
-    def unseeing(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+    def unseeing(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
         unseen.append(merge)
         return [llvs.Change.update("both", b"5")]
 
@@ -99,18 +100,18 @@ def test_objects_and_fallbacks(conflict: Any) -> None:
     class Partly:
         fallback = llvs.Ours()
 
-        def resolve(self, merge: llvs.Merge, store: llvs.Store) -> llvs.Pass:
-            return llvs.Pass([llvs.Change.update("both", b"mine")])
+        def resolve(self, merge: llvs.merge.Merge, store: llvs.Store) -> llvs.merge.Pass:
+            return llvs.merge.Pass([llvs.Change.update("both", b"mine")])
 
     assert state(store, store.merge(one, two, Partly())) == {"both": b"mine", **BROUGHT}
 
 
 def test_passing_on_to_nobody_fails(conflict: Any) -> None:
     store, one, two = conflict
-    with pytest.raises(llvs.UnresolvedConflictError) as caught:
-        store.merge(one, two, lambda merge, store: llvs.PASS)
+    with pytest.raises(llvs.errors.UnresolvedConflictError) as caught:
+        store.merge(one, two, lambda merge, store: llvs.merge.PASS)
     assert caught.value.value_id in ("both", "gone")
-    with pytest.raises(llvs.UnresolvedConflictError):
+    with pytest.raises(llvs.errors.UnresolvedConflictError):
         store.merge(one, two, lambda merge, store: None)
     assert len(store.heads()) == 2
 
@@ -133,7 +134,7 @@ class Stop(BaseException):
 def test_what_an_arbiter_raises_is_raised(conflict: Any, problem: BaseException) -> None:
     store, one, two = conflict
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
         raise problem
 
     with pytest.raises(type(problem)) as caught:
@@ -151,8 +152,8 @@ def test_what_an_arbiter_raises_is_raised(conflict: Any, problem: BaseException)
         (llvs.Change.update("", b""), "INVALID_VALUE_ID"),
         (llvs.Change.update("x" * 4097, b""), "INVALID_VALUE_ID"),
         (llvs.Change.update("\ud800", b""), "INVALID_UTF8"),
-        (llvs.Change.preserve(llvs.Reference("both", "nope")), "INVALID_REFERENCE|UNKNOWN_VERSION"),
-        (llvs.Change.preserve(llvs.Reference("both", "not an id")), "INVALID_VERSION_ID"),
+        (llvs.Change.preserve(llvs.store.Reference("both", "nope")), "INVALID_REFERENCE|UNKNOWN_VERSION"),
+        (llvs.Change.preserve(llvs.store.Reference("both", "not an id")), "INVALID_VERSION_ID"),
     ],
     ids=repr,
 )
@@ -185,7 +186,7 @@ def test_answers_of_a_wrong_type(conflict: Any) -> None:
 def test_an_arbiter_may_use_the_store(conflict: Any) -> None:
     store, one, two = conflict
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
         extra = store.make_version(insert={"from the arbiter": b"1"}, root=True)
         other = store.merge(one, two, llvs.Ours())
         assert {extra, other} <= set(store.heads())
@@ -199,7 +200,7 @@ def test_threads_with_arbiters(conflict: Any) -> None:
     found: list[Any] = []
 
     def work(number: int) -> None:
-        def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
+        def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
             if number % 2:
                 raise RuntimeError(str(number))
             return [llvs.Change.update(id, str(number).encode()) for id in merge.forks.conflicting]
@@ -220,21 +221,21 @@ def test_threads_with_arbiters(conflict: Any) -> None:
 
 def test_relations(memory: llvs.Store) -> None:
     one, two = memory.make_version(insert={"a": b"1"}), memory.make_version(insert={"b": b"2"}, root=True)
-    with pytest.raises(llvs.NoCommonAncestorError):
+    with pytest.raises(llvs.errors.NoCommonAncestorError):
         memory.merge(one, two, relation="related")
     merged = memory.merge(one, two, relation="any")
     assert state(memory, merged) == {"a": b"1", "b": b"2"} and memory.merge_bases(one, two) == ()
     three, four = memory.make_version(merged, update={"a": b"3"}), memory.make_version(merged, update={"b": b"4"})
-    seen: list[llvs.Merge] = []
+    seen: list[llvs.merge.Merge] = []
 
-    def arbiter(merge: llvs.Merge, store: llvs.Store) -> Any:
+    def arbiter(merge: llvs.merge.Merge, store: llvs.Store) -> Any:
         assert merge.bases == ()
         seen.append(merge)
         return [llvs.Change.preserve(fork.first) for fork in merge.forks.values() if fork.conflicting and fork.first]
 
     memory.merge(three, four, arbiter, relation="unrelated")
     assert seen
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         memory.merge(one, two, relation="distant")
 
 
@@ -250,22 +251,22 @@ def test_selecting_heads(memory: llvs.Store) -> None:
     root = memory.make_version()
     plain = [memory.make_version(root, insert={f"plain {index}": b""}) for index in range(2)]
     drafts = {name: memory.make_version(root, branch=name, insert={name: b""}) for name in ("one", "two")}
-    only = memory.merge_heads(drafts["one"], selection=llvs.Heads.branches("two"))
+    only = memory.merge_heads(drafts["one"], selection=llvs.merge.Heads.branches("two"))
     assert only is not None and set(state(memory, only)) == {"one", "two"}
     unbranched = memory.merge_heads(plain[0])
     assert unbranched is not None and set(state(memory, unbranched)) == {"plain 0", "plain 1", "one", "two"}
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         memory.merge_heads(plain[0], selection="some")
-    assert memory.merge_heads(unbranched, selection=llvs.Heads.ALL) is None
-    assert memory.merge_heads(unbranched, selection=llvs.Heads.unbranched_and("one")) is None
+    assert memory.merge_heads(unbranched, selection=llvs.merge.Heads.ALL) is None
+    assert memory.merge_heads(unbranched, selection=llvs.merge.Heads.unbranched_and("one")) is None
 
 
 def test_progress_and_cancellation_of_merging_heads(memory: llvs.Store) -> None:
     root = memory.make_version()
     heads = [memory.make_version(root, insert={str(index): b"1"}) for index in range(20)]
-    seen: list[llvs.Progress] = []
+    seen: list[llvs.control.Progress] = []
 
-    def progress(now: llvs.Progress) -> None:
+    def progress(now: llvs.control.Progress) -> None:
         seen.append(now)
 
     with pytest.raises(llvs.CancelledError):

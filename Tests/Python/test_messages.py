@@ -24,7 +24,7 @@ TAME_NAME = TAME.replace("\\x00", "\\x01")
 @pytest.fixture
 def log() -> Iterator[list[str]]:
     lines: list[str] = []
-    with llvs.observe_log(lambda level, message: lines.append(f"{level.name} {message}"), "debug"):
+    with llvs.log.observe_log(lambda level, message: lines.append(f"{level.name} {message}"), "debug"):
         yield lines
     assert not [line for line in lines if CONTROL.search(line)]
 
@@ -38,15 +38,15 @@ def is_tame(message: str, *wanted: str) -> None:
 def test_value_ids() -> None:
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"x": b"1"})
-        with pytest.raises(llvs.InvalidReferenceError) as caught:
-            store.make_version(base, changes=[llvs.Change.preserve(llvs.Reference(WILD, base.id))])
+        with pytest.raises(llvs.errors.InvalidReferenceError) as caught:
+            store.make_version(base, changes=[llvs.Change.preserve(llvs.store.Reference(WILD, base.id))])
         # The text after the NUL is there, and the field has the id unchanged.
         is_tame(caught.value.message, TAME, "which stored none")
         assert caught.value.value_id == WILD
 
 
 def test_version_ids() -> None:
-    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidIDError) as caught:
+    with llvs.Store(storage="memory") as store, pytest.raises(llvs.errors.InvalidIDError) as caught:
         store.make_version(insert={"x": b"1"}, id=WILD)
     is_tame(caught.value.message, TAME, "cannot be a version id")
     assert caught.value.version_id == WILD
@@ -56,8 +56,8 @@ def test_other_letters_stay() -> None:
     name = "åß漢字 ”🙂”é"
     with llvs.Store(storage="memory") as store:
         base = store.make_version(insert={"x": b"1"})
-        with pytest.raises(llvs.InvalidReferenceError, match=name):
-            store.make_version(base, changes=[llvs.Change.preserve(llvs.Reference(name, base.id))])
+        with pytest.raises(llvs.errors.InvalidReferenceError, match=name):
+            store.make_version(base, changes=[llvs.Change.preserve(llvs.store.Reference(name, base.id))])
 
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
@@ -173,7 +173,7 @@ def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
 
 def test_nothing_is_told_when_nobody_listens(tmp_path: Path) -> None:
     lines: list[str] = []
-    with llvs.observe_log(lambda level, message: lines.append(message), "warning"):
+    with llvs.log.observe_log(lambda level, message: lines.append(message), "warning"):
         with llvs.Store(tmp_path / "store") as store:
             base = store.make_version(insert={"x": b"1"})
             store.merge(store.make_version(base, update={"x": b"2"}), store.make_version(base, update={"y": b"3"}))

@@ -16,6 +16,7 @@ import llvs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvs import models
 
 
 class Color(enum.Enum):
@@ -37,7 +38,7 @@ class Phone:
 @dataclass
 class Town:
     name: str = ""
-    at: Annotated[tuple[int, int], llvs.Tuple()] = (0, 0)
+    at: Annotated[tuple[int, int], models.Tuple()] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Tag:
     weight: int = 0
 
 
-@llvs.model("all/")
+@models.model("all/")
 @dataclass
 class All:
     """Every type that is known."""
@@ -77,8 +78,8 @@ class All:
     phones: list[Phone] = field(default_factory=list)
     objects: set[Tag] = field(default_factory=set)
     anything: Any = None
-    folder: Annotated[PurePosixPath, llvs.Convert(str, PurePosixPath)] = PurePosixPath()
-    full_name: Annotated[str, llvs.Named("fullName")] = ""
+    folder: Annotated[PurePosixPath, models.Convert(str, PurePosixPath)] = PurePosixPath()
+    full_name: Annotated[str, models.Named("fullName")] = ""
 
 
 @pytest.fixture
@@ -137,20 +138,20 @@ def objects(draw: Callable[[Any], Any]) -> All:
 
 @given(objects())
 def test_every_type_comes_back(one: All) -> None:
-    definition = llvs.definition_of(All)
+    definition = models.definition_of(All)
     data = definition.write(one, "all/1")
     assert definition.read(data, "all/1", None) == one
     assert definition.write(definition.read(data, "all/1", None), "all/1") == data, "sets have one order"
-    assert llvs.merge_values(None, data, b'{"other":1}', "auto").records == (), "what is written can be merged inside"
+    assert llvs.merge.merge_values(None, data, b'{"other":1}', "auto").records == (), "what is written can be merged inside"
     assert json.loads(data)["fullName"] == one.full_name
 
 
 def test_an_object_without_members_has_the_defaults() -> None:
-    assert llvs.definition_of(All).read(b"{}", "all/1", None) == All()
+    assert models.definition_of(All).read(b"{}", "all/1", None) == All()
 
 
 def test_numbers_of_one_value_are_one() -> None:
-    read = llvs.definition_of(All).read
+    read = models.definition_of(All).read
     assert read(b'{"whole":1.0,"real":1,"exact":1e2}', "all/1", None) == All(whole=1, real=1.0, exact=Decimal(100))
     assert read(b'{"whole":1e3}', "all/1", None).whole == 1000
     assert read(b'{"moment":"2020-01-02T03:04:05Z"}', "all/1", None).moment == datetime(2020, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -209,7 +210,7 @@ def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member:
         lambda: collection.save({"good": All(text="new"), "it": All()}),
         lambda: collection.edit("it").__enter__(),
     ):
-        with pytest.raises(llvs.DecodeError) as raised:
+        with pytest.raises(models.DecodeError) as raised:
             attempt()
         problem = raised.value
         assert (problem.value_id, problem.member, problem.data) == ("all/it", member, data)
@@ -269,12 +270,12 @@ def test_what_holds_itself_is_not_saved(notes: llvs.Coordinator) -> None:
 def rules_of(*hints: Any, default: Any = None) -> Any:
     """The rules of a model with one member `m` for each annotation."""
     namespace = {"__annotations__": {"m": hints[0]}, "m": default}
-    return llvs.definition_of(llvs.model("x/")(dataclass(type("Made", (), namespace)))).rules
+    return models.definition_of(models.model("x/")(dataclass(type("Made", (), namespace)))).rules
 
 
 @dataclass
 class Row:
-    code: Annotated[str, llvs.Named("a/b")] = ""
+    code: Annotated[str, models.Named("a/b")] = ""
     no: int = 0
 
 
@@ -283,41 +284,41 @@ RULES: list[tuple[Any, Any]] = [
     (set[str], {"/m": "set"}),
     (frozenset[int], {"/m": "set"}),
     (list[Phone], {}),
-    (Annotated[list[Phone], llvs.Key("id")], {"/m": {"as": "list", "key": ["/id"]}}),
-    (Annotated[list[str], llvs.Key()], {"/m": {"as": "list", "key": [""]}}),
-    (Annotated[set[Tag], llvs.Key("name")], {"/m": {"as": "set", "key": ["/name"]}}),
-    (Annotated[list[Row], llvs.Key("/no", "a/b")], {"/m": {"as": "list", "key": ["/no", "/a~1b"]}}),
-    (Annotated[list[Row], llvs.Key("code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),  # by its name in Python
-    (Annotated[list[Union[int, Row]], llvs.Key("/code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),
-    (Annotated[list[Any], llvs.Key("any")], {"/m": {"as": "list", "key": ["/any"]}}),
-    (Annotated[Row, llvs.Register(), llvs.Pick(max="code")], {"/m": {"as": "register", "pick": {"max": "/a~1b"}}}),
-    (Annotated[Row, llvs.Identity("code", "no")], {"/m": {"identity": ["/a~1b", "/no"]}}),
+    (Annotated[list[Phone], models.Key("id")], {"/m": {"as": "list", "key": ["/id"]}}),
+    (Annotated[list[str], models.Key()], {"/m": {"as": "list", "key": [""]}}),
+    (Annotated[set[Tag], models.Key("name")], {"/m": {"as": "set", "key": ["/name"]}}),
+    (Annotated[list[Row], models.Key("/no", "a/b")], {"/m": {"as": "list", "key": ["/no", "/a~1b"]}}),
+    (Annotated[list[Row], models.Key("code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),  # by its name in Python
+    (Annotated[list[Union[int, Row]], models.Key("/code")], {"/m": {"as": "list", "key": ["/a~1b"]}}),
+    (Annotated[list[Any], models.Key("any")], {"/m": {"as": "list", "key": ["/any"]}}),
+    (Annotated[Row, models.Register(), models.Pick(max="code")], {"/m": {"as": "register", "pick": {"max": "/a~1b"}}}),
+    (Annotated[Row, models.Identity("code", "no")], {"/m": {"identity": ["/a~1b", "/no"]}}),
     (tuple[int, str], {"/m": "register"}),
-    (Annotated[tuple[int, str], llvs.Tuple()], {"/m": "tuple"}),
+    (Annotated[tuple[int, str], models.Tuple()], {"/m": "tuple"}),
     (tuple[int, ...], {}),
-    (Annotated[int, llvs.Counter()], {"/m": "counter"}),
-    (Annotated[int, llvs.Counter(5, min=0, max=9)], {"/m": {"as": "counter", "from": 5, "min": 0, "max": 9}}),
-    (Optional[Annotated[int, llvs.Counter()]], {"/m": "counter"}),
-    (Annotated[Optional[int], llvs.Counter()], {"/m": "counter"}),
-    (Annotated[str, llvs.Text()], {"/m": "text"}),
-    (Annotated[str, llvs.Text("line")], {"/m": {"as": "text", "unit": "line"}}),
-    (Annotated[str, llvs.Pick("older")], {"/m": {"pick": "older"}}),
-    (Annotated[str, llvs.Pick("arbiter")], {"/m": {"pick": "arbiter"}}),
-    (Annotated[Tag, llvs.Register(), llvs.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),
-    (Annotated[int, llvs.Pick(min="/a/b")], {"/m": {"pick": {"min": "/a/b"}}}),
-    (Annotated[Optional[int], llvs.DeleteWins()], {"/m": {"delete": "delete"}}),
-    (list[Annotated[Phone, llvs.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
-    (dict[str, Annotated[int, llvs.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
-    (Annotated[dict[str, int], llvs.Absent({})], {"/m": {"absent": {}}}),
-    (Annotated[Tag, llvs.Identity("name")], {"/m": {"identity": ["/name"]}}),
-    (dict[str, Annotated[str, llvs.Text()]], {"/m/*": "text"}),
+    (Annotated[int, models.Counter()], {"/m": "counter"}),
+    (Annotated[int, models.Counter(5, min=0, max=9)], {"/m": {"as": "counter", "from": 5, "min": 0, "max": 9}}),
+    (Optional[Annotated[int, models.Counter()]], {"/m": "counter"}),
+    (Annotated[Optional[int], models.Counter()], {"/m": "counter"}),
+    (Annotated[str, models.Text()], {"/m": "text"}),
+    (Annotated[str, models.Text("line")], {"/m": {"as": "text", "unit": "line"}}),
+    (Annotated[str, models.Pick("older")], {"/m": {"pick": "older"}}),
+    (Annotated[str, models.Pick("arbiter")], {"/m": {"pick": "arbiter"}}),
+    (Annotated[Tag, models.Register(), models.Pick(max="weight")], {"/m": {"as": "register", "pick": {"max": "/weight"}}}),
+    (Annotated[int, models.Pick(min="/a/b")], {"/m": {"pick": {"min": "/a/b"}}}),
+    (Annotated[Optional[int], models.DeleteWins()], {"/m": {"delete": "delete"}}),
+    (list[Annotated[Phone, models.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
+    (dict[str, Annotated[int, models.DeleteWins()]], {"/m/*": {"delete": "delete"}}),
+    (Annotated[dict[str, int], models.Absent({})], {"/m": {"absent": {}}}),
+    (Annotated[Tag, models.Identity("name")], {"/m": {"identity": ["/name"]}}),
+    (dict[str, Annotated[str, models.Text()]], {"/m/*": "text"}),
     (list[set[str]], {"/m/*": "set"}),
     (Town, {"/m/at": "tuple"}),
     (dict[str, list[Town]], {"/m/*/*/at": "tuple"}),
     (Union[int, list[Town]], {"/m/*/at": "tuple"}),
-    (Annotated[Town, llvs.Register()], {"/m": "register"}),
-    (Annotated[str, llvs.Named("*"), llvs.Text()], {"/~2": "text"}),
-    (Annotated[str, llvs.Named("a/b~c"), llvs.Text()], {"/a~1b~0c": "text"}),
+    (Annotated[Town, models.Register()], {"/m": "register"}),
+    (Annotated[str, models.Named("*"), models.Text()], {"/~2": "text"}),
+    (Annotated[str, models.Named("a/b~c"), models.Text()], {"/a~1b~0c": "text"}),
 ]
 
 
@@ -328,27 +329,27 @@ def test_rules_of_annotations(hint: Any, expected: Any) -> None:
 
 def test_a_counter_begins_with_the_default_of_the_member() -> None:
     """Two devices that begin with 100 and add 5 and 3 have 108, not 208 (P5)."""
-    assert rules_of(Annotated[int, llvs.Counter()], default=100)["/m"] == {"as": "counter", "from": 100}
-    assert rules_of(Annotated[int, llvs.Counter(start=100)], default=100)["/m"] == {"as": "counter", "from": 100}
-    assert rules_of(Annotated[int, llvs.Counter()], default=0)["/m"] == "counter"
+    assert rules_of(Annotated[int, models.Counter()], default=100)["/m"] == {"as": "counter", "from": 100}
+    assert rules_of(Annotated[int, models.Counter(start=100)], default=100)["/m"] == {"as": "counter", "from": 100}
+    assert rules_of(Annotated[int, models.Counter()], default=0)["/m"] == "counter"
     for default in (0, 100):
         with pytest.raises(TypeError, match=f"Made.m: the counter begins with 7, and its member with {default}"):
-            rules_of(Annotated[int, llvs.Counter(start=7)], default=default)
+            rules_of(Annotated[int, models.Counter(start=7)], default=default)
 
 
 def test_a_text_begins_with_the_default_of_the_member() -> None:
     """Edits of both sides are merged into the default, which is there once."""
-    assert rules_of(Annotated[str, llvs.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
-    assert rules_of(Annotated[str, llvs.Text(), llvs.Absent("Dear")], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
-    assert rules_of(Annotated[str, llvs.Text()], default="")["/m"] == "text"
-    assert rules_of(Annotated[str, llvs.Text()], default="x" * 1022)["/m"] == {"as": "text", "absent": "x" * 1022}
+    assert rules_of(Annotated[str, models.Text()], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
+    assert rules_of(Annotated[str, models.Text(), models.Absent("Dear")], default="Dear")["/m"] == {"as": "text", "absent": "Dear"}
+    assert rules_of(Annotated[str, models.Text()], default="")["/m"] == "text"
+    assert rules_of(Annotated[str, models.Text()], default="x" * 1022)["/m"] == {"as": "text", "absent": "x" * 1022}
     with pytest.raises(TypeError, match="Made.m: the default of a text is 1024 bytes of JSON at most"):
-        rules_of(Annotated[str, llvs.Text()], default="x" * 1023)
+        rules_of(Annotated[str, models.Text()], default="x" * 1023)
 
 
 @pytest.mark.parametrize("hint", [
-    Annotated[list[Row], llvs.Key("nonsense")], Annotated[set[Row], llvs.Key("/nonsense/x")], Annotated[Row, llvs.Identity("nonsense")],
-    Annotated[Row, llvs.Register(), llvs.Pick(min="nonsense")],
+    Annotated[list[Row], models.Key("nonsense")], Annotated[set[Row], models.Key("/nonsense/x")],
+    Annotated[Row, models.Identity("nonsense")], Annotated[Row, models.Register(), models.Pick(min="nonsense")],
 ])  # fmt: skip
 def test_rules_that_name_no_member(hint: Any) -> None:
     with pytest.raises(TypeError, match="Made: the rule at '/m': .* names the member 'nonsense', which Row has not got"):
@@ -357,7 +358,7 @@ def test_rules_that_name_no_member(hint: Any) -> None:
 
 def test_a_name_is_not_empty() -> None:
     with pytest.raises(TypeError, match="Named takes the name"):
-        llvs.Named("")
+        models.Named("")
 
 
 def test_literals_that_python_takes_for_one() -> None:
@@ -371,8 +372,8 @@ def test_a_default_is_needed_wherever_the_class_is_no_element(element_first: boo
     """Members that identify elements need no default, whatever the order of the model's members."""
     members: list[Any] = [("phones", list[Phone], field(default_factory=list)), ("main", Optional[Phone], None)]
     with pytest.raises(TypeError, match="Phone.id needs a default"):
-        llvs.model("x/")(make_dataclass("Made", members if element_first else members[::-1]))
-    llvs.model("x/")(make_dataclass("Made", members[:1]))
+        models.model("x/")(make_dataclass("Made", members if element_first else members[::-1]))
+    models.model("x/")(make_dataclass("Made", members[:1]))
 
 
 @dataclass
@@ -386,7 +387,7 @@ class CallingPhone(Phone):
 
 
 def test_objects_of_a_subclass_that_would_lose_members() -> None:
-    @llvs.model("x/")
+    @models.model("x/")
     @dataclass
     class Base:
         a: int = 0
@@ -412,7 +413,7 @@ def test_objects_of_a_subclass_that_would_lose_members() -> None:
 
 
 def test_none_where_the_default_is_another() -> None:
-    @llvs.model("x/")
+    @models.model("x/")
     @dataclass
     class Made:
         limit: Optional[int] = 5
@@ -438,13 +439,13 @@ class Taken:
     taken: Optional[datetime] = None
 
 
-@llvs.model("x/")
+@models.model("x/")
 @dataclass
 class Last:
-    last: Annotated[Optional[datetime], llvs.Pick("max")] = None
-    first: Annotated[Union[int, datetime, None], llvs.Pick("min")] = None
-    day: Annotated[Optional[time], llvs.Pick("max")] = None
-    avatar: Annotated[Optional[Taken], llvs.Register(), llvs.Pick(max="taken")] = None
+    last: Annotated[Optional[datetime], models.Pick("max")] = None
+    first: Annotated[Union[int, datetime, None], models.Pick("min")] = None
+    day: Annotated[Optional[time], models.Pick("max")] = None
+    avatar: Annotated[Optional[Taken], models.Register(), models.Pick(max="taken")] = None
 
 
 def test_what_is_picked_by_size_is_written_in_order() -> None:
@@ -505,11 +506,11 @@ class Deep:
 
 
 def test_a_class_that_holds_itself() -> None:
-    model = llvs.definition_of(llvs.model("node/")(Node))
+    model = models.definition_of(models.model("node/")(Node))
     one = Node("a", [Node("b", [Node("c")])])
     assert model.read(model.write(one, "node/1"), "node/1", None) == one
     with pytest.raises(TypeError, match="holds itself"):
-        llvs.model("deep/")(Deep)
+        models.model("deep/")(Deep)
 
 
 WRONG: list[tuple[Any, str]] = [
@@ -519,13 +520,13 @@ WRONG: list[tuple[Any, str]] = [
     (Union[str, date], "JSON cannot tell"),
     (Union[Town, Tag], "JSON cannot tell"),
     (Union[int, float], "JSON cannot tell"),
-    (Annotated[str, llvs.Counter()], "'counter' is for a number"),
-    (Annotated[int, llvs.Text()], "'text' is for a string"),
-    (Annotated[int, llvs.Key("id")], "'list' is for a list"),
-    (Annotated[int, llvs.Counter(), llvs.Register()], "say different things of 'as'"),
-    (Annotated[list[str], llvs.Register(), llvs.Key("id")], "a key is for a list or a set"),
-    (Annotated[int, llvs.Counter], "write Counter()"),
-    (Annotated[int, llvs.Counter(min=3, max=1)], "not valid"),
+    (Annotated[str, models.Counter()], "'counter' is for a number"),
+    (Annotated[int, models.Text()], "'text' is for a string"),
+    (Annotated[int, models.Key("id")], "'list' is for a list"),
+    (Annotated[int, models.Counter(), models.Register()], "say different things of 'as'"),
+    (Annotated[list[str], models.Register(), models.Key("id")], "a key is for a list or a set"),
+    (Annotated[int, models.Counter], "write Counter()"),
+    (Annotated[int, models.Counter(min=3, max=1)], "not valid"),
     (enum.Enum("Bad", {"A": 1.5}), "must be strings or integers"),
 ]
 
@@ -555,12 +556,12 @@ def test_members_need_defaults() -> None:
     @dataclass
     class Allowed:
         maybe: Optional[str]
-        inner: Annotated[list[Bare], llvs.Key("name")] = field(default_factory=list)
+        inner: Annotated[list[Bare], models.Key("name")] = field(default_factory=list)
 
     for cls, name in ((Bare, "Bare.name"), (Outer, "Phone.id"), (Listed, "Bare.name")):
         with pytest.raises(TypeError, match=f"{name} needs a default"):
-            llvs.model("x/")(cls)
-    definition = llvs.definition_of(llvs.model("x/")(Allowed))
+            models.model("x/")(cls)
+    definition = models.definition_of(models.model("x/")(Allowed))
     assert definition.read(b"{}", "x/1", None) == Allowed(None)
 
 
@@ -569,23 +570,23 @@ def test_what_is_no_model() -> None:
         pass
 
     with pytest.raises(TypeError, match="write @dataclass below"):
-        llvs.model("x/")(Plain)
+        models.model("x/")(Plain)
     with pytest.raises(TypeError, match="Phone is no model"):
-        llvs.definition_of(Phone)
+        models.definition_of(Phone)
     with pytest.raises(TypeError, match="is for classes"):
-        llvs.model("x/")(len)  # type: ignore[type-var]
+        models.model("x/")(len)  # type: ignore[type-var]
     with pytest.raises(ValueError, match="prefix of a model"):
-        llvs.model("")
+        models.model("")
     with pytest.raises(ValueError, match="prefix of a model"):
-        llvs.model("__llvs_x")
+        models.model("__llvs_x")
     with pytest.raises(TypeError, match="both, or neither"):
-        llvs.model("x/", encode=lambda one: b"")
+        models.model("x/", encode=lambda one: b"")
 
     class Inheriting(All):
         pass
 
     with pytest.raises(TypeError, match="Inheriting is no model"):
-        llvs.definition_of(Inheriting)
+        models.definition_of(Inheriting)
 
 
 def test_any_class_with_functions(notes: llvs.Coordinator) -> None:
@@ -596,7 +597,7 @@ def test_any_class_with_functions(notes: llvs.Coordinator) -> None:
         found = json.loads(data)
         return Number(found["re"], found["im"])
 
-    @llvs.model("number/", rules={"/re": llvs.Counter()}, encode=encode, decode=decode)
+    @models.model("number/", rules={"/re": models.Counter()}, encode=encode, decode=decode)
     class Number(complex):
         pass
 
@@ -607,21 +608,21 @@ def test_any_class_with_functions(notes: llvs.Coordinator) -> None:
     numbers["1"] = Number(5, 2)
     assert json.loads(notes["number/1"]) == {"re": 5, "im": 2, "more": 1}
     notes.save(update={"number/1": b"{}"})
-    with pytest.raises(llvs.DecodeError, match="KeyError"):
+    with pytest.raises(models.DecodeError, match="KeyError"):
         numbers["1"]
 
 
 def test_sides_that_are_none() -> None:
     for given in ({"which": "best"}, {}, {"which": "max", "max": "a"}):
         with pytest.raises(TypeError, match="Pick"):
-            llvs.Pick(**given)  # type: ignore[arg-type]
+            models.Pick(**given)  # type: ignore[arg-type]
 
 
 def test_reprs() -> None:
-    assert repr(llvs.Counter(min=0)) == "Counter(start=None, min=0, max=None)"
-    assert repr(llvs.Key("id")) == "Key('id')" and llvs.Key("id") == llvs.Key("id") != llvs.Key()
-    assert repr(llvs.Pick("max")) == "Pick('max')" and hash(llvs.Pick("max")) == hash(llvs.Pick("max"))
-    assert repr(llvs.definition_of(All)) == "<the model All of values under 'all/'>"
+    assert repr(models.Counter(min=0)) == "Counter(start=None, min=0, max=None)"
+    assert repr(models.Key("id")) == "Key('id')" and models.Key("id") == models.Key("id") != models.Key()
+    assert repr(models.Pick("max")) == "Pick('max')" and hash(models.Pick("max")) == hash(models.Pick("max"))
+    assert repr(models.definition_of(All)) == "<the model All of values under 'all/'>"
     with llvs.Coordinator(storage="memory") as notes:
         people = notes.collection(All)
         assert "All" in repr(people) and "'all/'" in repr(people) and "All" in repr(people.at())
@@ -629,5 +630,5 @@ def test_reprs() -> None:
 
 
 def test_rules_in_the_schema_of_json() -> None:
-    made = llvs.Counter().__get_pydantic_json_schema__(None, lambda _: {"type": "integer"})
+    made = models.Counter().__get_pydantic_json_schema__(None, lambda _: {"type": "integer"})
     assert made == {"type": "integer", "x-merge": {"as": "counter"}}

@@ -10,15 +10,16 @@ from typing import Annotated, Any, Iterator, MutableMapping, Optional, cast
 
 import llvs
 import pytest
+from llvs import models
 
 
-@llvs.model("contact/")
+@models.model("contact/")
 @dataclass
 class Contact:
     name: str = ""
     tags: set[str] = field(default_factory=set)
-    visits: Annotated[int, llvs.Counter()] = 0
-    bio: Annotated[str, llvs.Text()] = ""
+    visits: Annotated[int, models.Counter()] = 0
+    bio: Annotated[str, models.Text()] = ""
 
 
 RULES = {"": "auto", "/bio": "text", "/tags": "set", "/visits": "counter"}
@@ -31,7 +32,7 @@ def notes() -> Iterator[llvs.Coordinator]:
 
 
 @pytest.fixture
-def people(notes: llvs.Coordinator) -> llvs.Collection[Contact]:
+def people(notes: llvs.Coordinator) -> models.Collection[Contact]:
     return notes.collection(Contact)
 
 
@@ -40,7 +41,7 @@ def ids_of(notes: llvs.Coordinator) -> Any:
     return json.loads(notes["__llvs_schema"])["ids"]
 
 
-def test_a_mutable_mapping(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_a_mutable_mapping(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     assert isinstance(people, MutableMapping) and len(people) == 0 and people
     people["1"] = Contact("Ann")
     people["2"] = Contact("Bob")
@@ -64,13 +65,13 @@ def test_a_mutable_mapping(notes: llvs.Coordinator, people: llvs.Collection[Cont
     assert (people.model, people.prefix, people.coordinator) == (Contact, "contact/", notes)
 
 
-def test_an_object_that_was_read_is_not_the_stores(people: llvs.Collection[Contact]) -> None:
+def test_an_object_that_was_read_is_not_the_stores(people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann")
     people["1"].name = "Bob"
     assert people["1"].name == "Ann"
 
 
-def test_versions_of_the_past(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_versions_of_the_past(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann")
     before, then = people.at(), notes.current_version.id
     people["1"] = Contact("Anne")
@@ -82,7 +83,7 @@ def test_versions_of_the_past(notes: llvs.Coordinator, people: llvs.Collection[C
         before["1"] = Contact()  # type: ignore[index]
 
 
-def test_saving_what_is_there_stores_nothing(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_saving_what_is_there_stores_nothing(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann", {"b", "a"})
     before = notes.current_version.id
     people["1"] = Contact("Ann", {"a", "b"})
@@ -93,7 +94,7 @@ def test_saving_what_is_there_stores_nothing(notes: llvs.Coordinator, people: ll
     assert saved is not None and saved.metadata["why"] == "test"
 
 
-def test_expected(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_expected(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann")
     before = notes.current_version.id
     people["1"] = Contact("Anne")
@@ -108,7 +109,7 @@ def test_expected(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> 
     assert people.save({"1": Contact("Bob")}, expected=notes.current_version) is not None
 
 
-def test_ids_to_remove_are_several(people: llvs.Collection[Contact]) -> None:
+def test_ids_to_remove_are_several(people: models.Collection[Contact]) -> None:
     people.update({"1": Contact("Ann"), "2": Contact("Bob")})
     with pytest.raises(TypeError, match="remove takes several ids"):
         people.save(remove="12")
@@ -118,7 +119,7 @@ def test_ids_to_remove_are_several(people: llvs.Collection[Contact]) -> None:
 # Edit blocks
 
 
-def test_edit(people: llvs.Collection[Contact]) -> None:
+def test_edit(people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann")
     with people.edit("1", metadata={"author": "me"}) as ann:
         ann.tags.add("friend")
@@ -134,7 +135,7 @@ def test_edit(people: llvs.Collection[Contact]) -> None:
     assert people["2"] == Contact("Bob", visits=1)
 
 
-def test_edit_keeps_what_came_meanwhile(people: llvs.Collection[Contact]) -> None:
+def test_edit_keeps_what_came_meanwhile(people: models.Collection[Contact]) -> None:
     """Whatever is saved while the block runs, by another thread or a merge."""
     people["1"] = Contact("Ann", {"a", "b"}, visits=5, bio="She sings.")
     with people.edit("1") as mine:
@@ -150,7 +151,7 @@ def test_edit_keeps_what_came_meanwhile(people: llvs.Collection[Contact]) -> Non
     assert people["1"] == Contact("Anne", {"b", "c", "d"}, 16, "Now she sings well.")
 
 
-def test_edit_of_what_was_removed_meanwhile(people: llvs.Collection[Contact]) -> None:
+def test_edit_of_what_was_removed_meanwhile(people: models.Collection[Contact]) -> None:
     people["1"] = Contact("Ann", visits=5)
     with people.edit("1") as ann:
         del people["1"]
@@ -161,7 +162,7 @@ def test_edit_of_what_was_removed_meanwhile(people: llvs.Collection[Contact]) ->
     assert "1" not in people, "nothing was edited"
 
 
-def test_both_begin_one(people: llvs.Collection[Contact]) -> None:
+def test_both_begin_one(people: models.Collection[Contact]) -> None:
     with people.edit("1", default=Contact("Ann", {"a"})) as mine:
         people["1"] = Contact("Bob", {"b"}, bio="He.")
         mine.tags.add("c")
@@ -172,7 +173,7 @@ def test_both_begin_one(people: llvs.Collection[Contact]) -> None:
     assert people["2"] == Contact("Bob")
 
 
-def test_a_default_is_the_callers(people: llvs.Collection[Contact]) -> None:
+def test_a_default_is_the_callers(people: models.Collection[Contact]) -> None:
     default = Contact("Ann", {"a"})
     with people.edit("1", default=default) as ann:
         ann.tags.add("b")
@@ -184,7 +185,7 @@ def test_a_default_is_the_callers(people: llvs.Collection[Contact]) -> None:
         raise AssertionError("the block has run")
 
 
-def test_edit_of_what_was_removed_keeps_what_the_model_does_not_know(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_edit_of_what_was_removed_keeps_what_the_model_does_not_know(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     data = b'{"name":"Ann","unknown":{"z":1.50},"visits":5.0}'
     notes.save(insert={"contact/1": data})
     then = notes.current_version.id
@@ -201,7 +202,7 @@ def test_edit_of_what_was_removed_keeps_what_the_model_does_not_know(notes: llvs
     assert notes["contact/1"] == data.replace(b"Ann", b"Eve")
 
 
-def test_the_current_version_moves_during_a_save(people: llvs.Collection[Contact], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_version_moves_during_a_save(people: models.Collection[Contact], monkeypatch: pytest.MonkeyPatch) -> None:
     people["1"] = Contact("Ann", visits=1)
     save, moves = llvs.Coordinator.save, [7, 5]
 
@@ -279,11 +280,11 @@ def test_rules_that_say_the_same_otherwise(notes: llvs.Coordinator, text: str) -
 
 def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordinator) -> None:
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/tags":"register","/visits":{"as":"counter","min":0}}}}'})
-    with pytest.warns(llvs.SchemaWarning) as told:
+    with pytest.warns(models.SchemaWarning) as told:
         people = notes.collection(Contact)
     assert people.contradictions == (
-        llvs.Contradiction("contact/", "/tags", "set", "register"),
-        llvs.Contradiction("contact/", "/visits", "counter", {"as": "counter", "min": 0}),
+        models.Contradiction("contact/", "/tags", "set", "register"),
+        models.Contradiction("contact/", "/visits", "counter", {"as": "counter", "min": 0}),
     )
     assert [str(one.message) for one in told][0] == (
         "Contact: the rule for 'contact/' at '/tags' is 'register' in the store and 'set' in the model; the store's stands"
@@ -302,7 +303,7 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
         rules["ids"]["elsewhere/"] = "auto"
         notes.save(update={"__llvs_schema": json.dumps(rules).encode()})
         people["2"] = Contact("Cid")
-    with pytest.warns(llvs.SchemaWarning, match="'/bio'"):
+    with pytest.warns(models.SchemaWarning, match="'/bio'"):
         notes.save(update={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/tags":"set","/visits":"counter","/bio":"register"}}}'})
         people["1"] = Contact("Bob")
     assert [one.pattern for one in people.contradictions] == ["/bio"]
@@ -311,9 +312,9 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
 @pytest.mark.parametrize("kind", ["register", {"as": "register", "pick": "older"}])
 def test_a_rule_without_patterns_is_that_of_the_whole(notes: llvs.Coordinator, kind: Any) -> None:
     notes.save(insert={"__llvs_schema": json.dumps({"merge": 1, "ids": {"contact/": kind}}).encode()})
-    with pytest.warns(llvs.SchemaWarning):
+    with pytest.warns(models.SchemaWarning):
         people = notes.collection(Contact)
-    assert people.contradictions == (llvs.Contradiction("contact/", "", "auto", kind),)
+    assert people.contradictions == (models.Contradiction("contact/", "", "auto", kind),)
     assert ids_of(notes)["contact/"] == {**RULES, "": kind}
 
 
@@ -322,7 +323,7 @@ def test_rules_that_are_not_valid_are_told_and_put_right(notes: llvs.Coordinator
     """The newest valid rules before them count, and the model's are added to these."""
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"note/":"auto"}}'})
     notes.save(update={"__llvs_schema": text.encode()})
-    with pytest.warns(llvs.SchemaWarning, match="the rules of the store are not valid at .*, so the newest valid ones count"):
+    with pytest.warns(models.SchemaWarning, match="the rules of the store are not valid at .*, so the newest valid ones count"):
         people = notes.collection(Contact)
     people["1"] = Contact("Ann")
     assert people["1"] == Contact("Ann") and ids_of(notes) == {"note/": "auto", "contact/": RULES}
@@ -331,7 +332,7 @@ def test_rules_that_are_not_valid_are_told_and_put_right(notes: llvs.Coordinator
 def test_rules_of_a_newer_library_are_left_alone(notes: llvs.Coordinator) -> None:
     text = '{"merge":2,"ids":{}}'
     notes.save(insert={"__llvs_schema": text.encode()})
-    with pytest.warns(llvs.SchemaWarning, match="cannot be followed, and stay as they are"):
+    with pytest.warns(models.SchemaWarning, match="cannot be followed, and stay as they are"):
         people = notes.collection(Contact)
     people["1"] = Contact("Ann")
     with people.edit("1") as ann:
@@ -357,19 +358,19 @@ def test_a_store_opened_for_reading(tmp_path: Path) -> None:
     with llvs.Coordinator(path, read_only=True) as notes:
         people = notes.collection(Contact)
         assert people["1"] == Contact("Ann")
-        with pytest.raises(llvs.PermissionDeniedError):
+        with pytest.raises(llvs.errors.PermissionDeniedError):
             people["1"] = Contact("Bob")
 
 
 def test_schema_of_models(notes: llvs.Coordinator) -> None:
-    @llvs.model("note/")
+    @models.model("note/")
     @dataclass
     class Note:
-        text: Annotated[str, llvs.Text()] = ""
+        text: Annotated[str, models.Text()] = ""
 
-    schema = llvs.schema_of(Contact, Note)
+    schema = models.schema_of(Contact, Note)
     assert schema == {"merge": 1, "ids": {"contact/": RULES, "note/": {"": "auto", "/text": "text"}}}
-    llvs.check_schema(schema)
+    llvs.merge.check_schema(schema)
 
 
 # Forms
@@ -384,7 +385,7 @@ def test_upgrades(notes: llvs.Coordinator) -> None:
         contact["full"] = contact.get("name", "")
         return contact
 
-    @llvs.model("contact/", upgrades=[to_list, to_full_name])
+    @models.model("contact/", upgrades=[to_list, to_full_name])
     @dataclass
     class Person:
         full: str = ""
@@ -432,17 +433,17 @@ def test_what_cannot_be_upgraded(notes: llvs.Coordinator, data: bytes, member: s
         contact["name"] = contact["name"].upper()
         return contact
 
-    @llvs.model("contact/", upgrades=[bad])
+    @models.model("contact/", upgrades=[bad])
     @dataclass
     class Person:
         name: str = ""
 
     notes.save(insert={"contact/1": data})
     people = notes.collection(Person)
-    with pytest.raises(llvs.DecodeError) as raised:
+    with pytest.raises(models.DecodeError) as raised:
         people["1"]
     assert raised.value.member == member and why in str(raised.value)
-    with pytest.raises(llvs.DecodeError):
+    with pytest.raises(models.DecodeError):
         people["1"] = Person("x")
     assert notes["contact/1"] == data
 
@@ -453,37 +454,37 @@ def test_the_number_of_a_form_is_no_member() -> None:
         form: Optional[str] = None
 
     with pytest.raises(TypeError, match="give another name by form="):
-        llvs.model("contact/", upgrades=[dict])(Person)
-    llvs.model("contact/", upgrades=[dict], form="v")(Person)
+        models.model("contact/", upgrades=[dict])(Person)
+    models.model("contact/", upgrades=[dict], form="v")(Person)
 
 
 @pytest.mark.parametrize("unknown", [b'"\\ud800"', b"[" * 130 + b"]" * 130, b"1e99999"])
-def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, people: llvs.Collection[Contact], unknown: bytes) -> None:
+def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, people: models.Collection[Contact], unknown: bytes) -> None:
     """It can be read, but not spliced: what the program does not know would be lost."""
     data = b'{"name":"Ann","x":' + unknown + b"}"
     notes.save(update={"contact/1": data})
     assert people["1"].name == "Ann"
-    with pytest.raises(llvs.DecodeError, match="'contact/1'.*goes beyond the limits"):
+    with pytest.raises(models.DecodeError, match="'contact/1'.*goes beyond the limits"):
         people["1"] = Contact("Bob")
     assert notes["contact/1"] == data
 
 
-def test_a_name_that_is_there_twice_among_many_is_found_at_once(notes: llvs.Coordinator, people: llvs.Collection[Contact]) -> None:
+def test_a_name_that_is_there_twice_among_many_is_found_at_once(notes: llvs.Coordinator, people: models.Collection[Contact]) -> None:
     """A value that anybody may have sent: it is refused in about the time that reading it takes."""
     names = ",".join(f'"{number}":0' for number in range(200_000))
     notes.save(insert={"contact/1": f'{{{names},"199999":1}}'.encode(), "contact/2": b'{"name":"Ann"}'})
-    with pytest.raises(llvs.DecodeError, match="'199999' is there twice"):
+    with pytest.raises(models.DecodeError, match="'199999' is there twice"):
         people["1"]
     assert people["2"].name == "Ann"
 
 
-@llvs.model("loose/")
+@models.model("loose/")
 @dataclass
 class Loose:
     x: object = None
 
 
-@llvs.model("lifted/", upgrades=[lambda value: value])
+@models.model("lifted/", upgrades=[lambda value: value])
 @dataclass
 class Lifted:
     y: int = 0
@@ -496,8 +497,8 @@ def test_an_exponent_beyond_all_numbers_spoils_one_value(notes: llvs.Coordinator
     notes.save(insert={f"{prefix}1": b'{"x":1E99999999999999999999}', f"{prefix}2": b'{"x":1}'})
     found, unread = objects.read_all()
     assert list(found) == ["2"] and list(unread) == list(objects.problems()) == ["1"]
-    with pytest.raises(llvs.DecodeError, match="exponent"):
+    with pytest.raises(models.DecodeError, match="exponent"):
         objects["1"]
-    with pytest.raises(llvs.DecodeError, match="exponent"):
+    with pytest.raises(models.DecodeError, match="exponent"):
         with objects.edit("1"):
             pass

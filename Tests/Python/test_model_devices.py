@@ -15,6 +15,7 @@ from documents import merge as m
 from documents import rules as r
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llvs import models
 from sampling import sample
 
 
@@ -37,31 +38,31 @@ class Address:
     town: str = ""
 
 
-@llvs.model("contact/")
+@models.model("contact/")
 @dataclass
 class OldContact:
     name: str = ""
     weight: float = 0.0
     tags: set[str] = field(default_factory=set)
-    visits: Annotated[int, llvs.Counter()] = 0
-    stock: Annotated[int, llvs.Counter()] = 100
-    bio: Annotated[str, llvs.Text()] = ""
-    phones: Annotated[list[OldPhone], llvs.Key("id")] = field(default_factory=list)
+    visits: Annotated[int, models.Counter()] = 0
+    stock: Annotated[int, models.Counter()] = 100
+    bio: Annotated[str, models.Text()] = ""
+    phones: Annotated[list[OldPhone], models.Key("id")] = field(default_factory=list)
 
 
-@llvs.model("contact/")
+@models.model("contact/")
 @dataclass
 class Contact:
     name: str = ""
     weight: float = 0.0
     tags: set[str] = field(default_factory=set)
-    visits: Annotated[int, llvs.Counter()] = 0
-    stock: Annotated[int, llvs.Counter()] = 100
-    bio: Annotated[str, llvs.Text()] = ""
-    phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
+    visits: Annotated[int, models.Counter()] = 0
+    stock: Annotated[int, models.Counter()] = 100
+    bio: Annotated[str, models.Text()] = ""
+    phones: Annotated[list[Phone], models.Key("id")] = field(default_factory=list)
     email: Optional[str] = None
     address: Optional[Address] = None
-    logins: Annotated[int, llvs.Counter()] = 0
+    logins: Annotated[int, models.Counter()] = 0
 
 
 BASE = (
@@ -70,7 +71,7 @@ BASE = (
     b'"address":{"town":"Ulm","street":"Weg","zip":"89"},'
     b'"logins":1,"later":{"z":1e2,"a":[0.10]}}'
 )
-SCHEMA = json.dumps(llvs.schema_of(Contact)).encode()
+SCHEMA = json.dumps(models.schema_of(Contact)).encode()
 RULES = r.parse_schema(SCHEMA).rules("contact/1")
 
 # Each edit is made to an object, and, independently of this package, to the JSON as a user would make it.
@@ -298,17 +299,17 @@ def test_two_devices_begin_apart() -> None:
         other.sync()
         one.sync()
         assert one.collection(Contact)["1"].stock == 108 == other.collection(Contact)["1"].stock
-        assert json.loads(one["__llvs_schema"]) == llvs.schema_of(Contact)
+        assert json.loads(one["__llvs_schema"]) == models.schema_of(Contact)
 
 
 def test_what_was_merged_and_cannot_be_read() -> None:
     """A merge without suitable rules may make a value that no app wrote. It is reported, both apps continue, and a save of the JSON repairs
     it."""
 
-    @llvs.model("x/")
+    @models.model("x/")
     @dataclass
     class Pair:
-        both: Annotated[tuple[int, int], llvs.Tuple()] = (0, 0)
+        both: Annotated[tuple[int, int], models.Tuple()] = (0, 0)
 
     one, other = devices()
     with one, other:
@@ -322,9 +323,9 @@ def test_what_was_merged_and_cannot_be_read() -> None:
         pairs = other.collection(Pair)
         data = other["x/1"]
         assert len(json.loads(data)["both"]) == 4, "kept both"
-        with pytest.raises(llvs.DecodeError, match="'x/1' as Pair: the member '/both' is .* where an array of 2 is expected"):
+        with pytest.raises(models.DecodeError, match="'x/1' as Pair: the member '/both' is .* where an array of 2 is expected"):
             pairs["1"]
-        with pytest.raises(llvs.DecodeError):
+        with pytest.raises(models.DecodeError):
             pairs["1"] = Pair((7, 7))
         assert other["x/1"] == data and pairs["2"].both == (3, 4) and list(pairs.problems()) == ["1"]
         other.save(update={"x/1": b'{"both":[5,9]}'})
@@ -334,7 +335,7 @@ def test_what_was_merged_and_cannot_be_read() -> None:
 def test_conflicts_of_a_collection_and_choosing() -> None:
     one, other = devices()
     with one, other:
-        schema = llvs.schema_of(Contact)
+        schema = models.schema_of(Contact)
         schema["ids"]["note"] = "auto"
         one.save(insert={"__llvs_schema": json.dumps(schema).encode(), "contact/1": BASE, "note": b"[]"})
         one.sync()
@@ -364,15 +365,15 @@ class Part:
     made: date = date(2026, 1, 1)
 
 
-@llvs.model("plan/")
+@models.model("plan/")
 @dataclass
 class Plan:
     due: Optional[date] = None
     parts: list[Part] = field(default_factory=list)
     by_name: dict[str, Decimal] = field(default_factory=dict)
-    pair: Annotated[tuple[int, date], llvs.Tuple()] = (0, date(2026, 1, 1))
-    body: Annotated[str, llvs.Text()] = ""
-    whole: Annotated[Optional[Part], llvs.Register()] = None
+    pair: Annotated[tuple[int, date], models.Tuple()] = (0, date(2026, 1, 1))
+    body: Annotated[str, models.Text()] = ""
+    whole: Annotated[Optional[Part], models.Register()] = None
 
 
 def test_sides_of_conflicts_are_values_of_the_model() -> None:
@@ -421,25 +422,25 @@ def test_sides_of_conflicts_are_values_of_the_model() -> None:
         assert other.collection(Plan)["1"].due == date(2026, 1, 3)
         # A form that the model cannot read is as JSON has it.
         record = told[str(("due",))].record._replace(newer=b'{"no": "date"}', older=b"no JSON")
-        odd = llvs.models.conflict.object_conflict(llvs.definition_of(Plan), record)
+        odd = models.conflict.object_conflict(models.definition_of(Plan), record)
         assert (odd.newer, odd.older) == ({"no": "date"}, b"no JSON")
 
 
 def test_members_that_are_left_to_the_app() -> None:
     """Both devices call the merger, and get one value. Without it the newer value wins. In both cases the conflict is open."""
 
-    @llvs.model("shelf/")
+    @models.model("shelf/")
     @dataclass
     class Book:
-        shelf: Annotated[str, llvs.Pick("arbiter")] = ""
+        shelf: Annotated[str, models.Pick("arbiter")] = ""
         title: str = ""
 
     def lower(
         id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]
-    ) -> Union[bytes, llvs.Pass, None]:
-        return min(newer, older) if path == ("shelf",) and newer and older else llvs.PASS
+    ) -> Union[bytes, llvs.merge.Pass, None]:
+        return min(newer, older) if path == ("shelf",) and newer and older else llvs.merge.PASS
 
-    for merger, expected in ((llvs.ValueMerger(part=lower), "A"), (llvs.Rules(), "Z")):
+    for merger, expected in ((llvs.merge.ValueMerger(part=lower), "A"), (llvs.Rules(), "Z")):
         place = f"memory:{next(NUMBERS)}"
         one = llvs.Coordinator(storage="memory", exchange=place, arbiter=merger)
         with one, llvs.Coordinator(storage="memory", exchange=place, arbiter=merger) as other:
@@ -454,7 +455,7 @@ def test_members_that_are_left_to_the_app() -> None:
             one.sync()
             assert one.collection(Book)["1"] == other.collection(Book)["1"] == Book(expected, "Z")
             kinds = [conflict.kind for conflict in one.collection(Book).open_conflicts()["1"] if conflict.path == ("shelf",)]
-            assert kinds == [llvs.ConflictKind.ARBITER]
+            assert kinds == [llvs.merge.ConflictKind.ARBITER]
 
 
 def test_undo_takes_back_members_and_keeps_what_others_did() -> None:

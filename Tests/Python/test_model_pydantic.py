@@ -9,6 +9,7 @@ from typing import Annotated, Any, Iterator, Literal, Optional, Union
 
 import llvs
 import pytest
+from llvs import models
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, HttpUrl, field_validator
 
 
@@ -17,15 +18,15 @@ class Phone(BaseModel):
     number: str = ""
 
 
-@llvs.model("contact/")
+@models.model("contact/")
 class Contact(BaseModel):
     model_config = ConfigDict(populate_by_name=True)
 
     full_name: Annotated[str, Field(max_length=5)] = Field(default="", alias="fullName")
     tags: set[str] = set()
-    phones: Annotated[list[Phone], llvs.Key("id")] = []
-    visits: Annotated[int, llvs.Counter()] = 100
-    bio: Annotated[str, llvs.Text()] = ""
+    phones: Annotated[list[Phone], models.Key("id")] = []
+    visits: Annotated[int, models.Counter()] = 100
+    bio: Annotated[str, models.Text()] = ""
     home: Optional[HttpUrl] = None
     seen: Optional[datetime] = None
     price: Decimal = Decimal("1.10")
@@ -46,7 +47,7 @@ def notes() -> Iterator[llvs.Coordinator]:
 
 
 def test_rules() -> None:
-    assert llvs.schema_of(Contact)["ids"]["contact/"] == {
+    assert models.schema_of(Contact)["ids"]["contact/"] == {
         "": "auto", "/tags": "set", "/phones": {"as": "list", "key": ["/id"]}, "/visits": {"as": "counter", "from": 100}, "/bio": "text",
         "/nested/*/*": "set",
     }  # fmt: skip
@@ -56,11 +57,11 @@ def test_an_absent_that_is_the_default_stands() -> None:
     """Also for types that only pydantic can write, and for values that are read as the default."""
 
     class Link(BaseModel):
-        home: Annotated[HttpUrl, llvs.Absent("http://x.org/")] = HttpUrl("http://x.org/")
-        names: Annotated[dict[int, str], llvs.Absent({"1": "b"})] = {1: "b"}
-        data: Annotated[bytes, llvs.Absent("x")] = b"x"
+        home: Annotated[HttpUrl, models.Absent("http://x.org/")] = HttpUrl("http://x.org/")
+        names: Annotated[dict[int, str], models.Absent({"1": "b"})] = {1: "b"}
+        data: Annotated[bytes, models.Absent("x")] = b"x"
 
-    assert llvs.model("link/")(Link) is Link
+    assert models.model("link/")(Link) is Link
 
 
 def test_it_comes_back(notes: llvs.Coordinator) -> None:
@@ -104,10 +105,10 @@ def test_what_the_model_does_not_know_stays(notes: llvs.Coordinator) -> None:
 def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
     notes.save(insert={"contact/1": data})
     people = notes.collection(Contact)
-    with pytest.raises(llvs.DecodeError) as raised:
+    with pytest.raises(models.DecodeError) as raised:
         people["1"]
     assert raised.value.member == member and why in str(raised.value) and "'contact/1'" in str(raised.value)
-    with pytest.raises(llvs.DecodeError):
+    with pytest.raises(models.DecodeError):
         people["1"] = Contact()
     assert notes["contact/1"] == data
 
@@ -132,7 +133,7 @@ def test_what_cannot_be_a_model() -> None:
         name: str = ""
 
     class Money(BaseModel):
-        amount: Annotated[Decimal, llvs.Counter()] = Decimal(0)
+        amount: Annotated[Decimal, models.Counter()] = Decimal(0)
 
     class Outer(BaseModel):
         inner: Bare = Bare(name="")
@@ -140,11 +141,11 @@ def test_what_cannot_be_a_model() -> None:
     needs = "Bare.name needs a default"
     for cls, why in ((Bare, needs), (Outer, needs), (Strict, "forbids members"), (Money, "writes a Decimal as a string")):
         with pytest.raises(TypeError, match=why):
-            llvs.model("x/")(cls)
+            models.model("x/")(cls)
 
 
 def test_a_class_that_holds_itself(notes: llvs.Coordinator) -> None:
-    node: Any = llvs.model("node/")(Node)
+    node: Any = models.model("node/")(Node)
     nodes = notes.collection(node)
     nodes["1"] = Node(name="a", inner=[Node(name="b")])
     assert nodes["1"] == Node(name="a", inner=[Node(name="b")])
@@ -163,7 +164,7 @@ def test_rules_stand_in_the_json_schema() -> None:
 
 def test_what_is_none_is_not_lost(notes: llvs.Coordinator) -> None:
     """Left out is what is None by default, and nothing else."""
-    @llvs.model("x/")
+    @models.model("x/")
     class Made(BaseModel):
         model_config = ConfigDict(extra="allow")
 
@@ -192,7 +193,7 @@ def test_a_union_is_arranged_by_what_is_there(notes: llvs.Coordinator) -> None:
         kind: Literal["dog"] = "dog"
         name: Optional[str] = "Rex"
 
-    @llvs.model("x/")
+    @models.model("x/")
     class Made(BaseModel):
         pet: Union[Cat, Dog] = Field(default_factory=Cat, discriminator="kind")
 
@@ -203,17 +204,17 @@ def test_a_union_is_arranged_by_what_is_there(notes: llvs.Coordinator) -> None:
 
 def test_members_that_would_not_come_back() -> None:
     with pytest.raises(TypeError, match="Made.x is excluded, so that it would never be saved"):
-        @llvs.model("x/")
+        @models.model("x/")
         class Made(BaseModel):
             x: int = Field(0, exclude=True)
     with pytest.raises(TypeError, match="Other.x is written as 'N', and not read under that name"):
-        @llvs.model("x/")
+        @models.model("x/")
         class Other(BaseModel):
             x: int = Field(0, serialization_alias="N", validation_alias="M")
 
 
 def test_aliases_that_come_back(notes: llvs.Coordinator) -> None:
-    @llvs.model("x/")
+    @models.model("x/")
     class Made(BaseModel):
         model_config = ConfigDict(populate_by_name=True)
 
@@ -238,10 +239,10 @@ def test_objects_of_a_subclass_that_would_lose_members(notes: llvs.Coordinator) 
 
 
 def test_what_is_picked_by_size_is_written_in_order(notes: llvs.Coordinator) -> None:
-    @llvs.model("x/")
+    @models.model("x/")
     class Last(BaseModel):
-        last: Annotated[Optional[datetime], llvs.Pick("max")] = None
-        all: dict[str, Annotated[datetime, llvs.Pick("max")]] = {}
+        last: Annotated[Optional[datetime], models.Pick("max")] = None
+        all: dict[str, Annotated[datetime, models.Pick("max")]] = {}
 
     lasts, moment = notes.collection(Last), datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=-5)))
     lasts["1"] = Last(last=moment, all={"a": moment})

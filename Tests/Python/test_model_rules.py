@@ -13,6 +13,7 @@ import llvs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvs import models
 from llvs.models._json import canonical, parse, write
 from pydantic import BaseModel
 
@@ -36,14 +37,14 @@ class Base(enum.IntEnum):
 def made(hint: Any, **default: Any) -> Any:
     """A model with one member `m`."""
     namespace = {"__annotations__": {"m": hint}, "m": field(**default)}
-    return llvs.model("x/")(dataclass(type("Made", (), namespace)))
+    return models.model("x/")(dataclass(type("Made", (), namespace)))
 
 
 ELEMENTS: list[tuple[Any, Any, Any]] = [
-    (list[Annotated[Phone, llvs.DeleteWins()]], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
-    (Annotated[list[Annotated[Phone, llvs.DeleteWins()]], llvs.Key("id")], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
-    (Annotated[list[Annotated[Any, llvs.DeleteWins()]], llvs.Key("/k")], [{"k": "a"}, {"k": "b"}], [{"k": "a", "n": 1}, {"k": "b"}]),
-    (dict[str, Annotated[int, llvs.DeleteWins()]], {"a": 1, "b": 2}, {"a": 3, "b": 2}),
+    (list[Annotated[Phone, models.DeleteWins()]], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
+    (Annotated[list[Annotated[Phone, models.DeleteWins()]], models.Key("id")], [Phone("a"), Phone("b")], [Phone("a", "1"), Phone("b")]),
+    (Annotated[list[Annotated[Any, models.DeleteWins()]], models.Key("/k")], [{"k": "a"}, {"k": "b"}], [{"k": "a", "n": 1}, {"k": "b"}]),
+    (dict[str, Annotated[int, models.DeleteWins()]], {"a": 1, "b": 2}, {"a": 3, "b": 2}),
 ]
 
 
@@ -67,23 +68,23 @@ def test_an_element_that_one_side_removed_stays_removed(hint: Any, before: Any, 
 def test_elements_that_may_be_missing_need_no_default_for_their_key() -> None:
     assert made(list[Optional[Phone]], default_factory=list).__llvs_model__.rules == {"": "auto"}
     with pytest.raises(TypeError, match="Phone.id needs a default"):
-        made(dict[str, Annotated[Phone, llvs.DeleteWins()]], default_factory=dict)
+        made(dict[str, Annotated[Phone, models.DeleteWins()]], default_factory=dict)
 
 
 @pytest.mark.parametrize("hint,default,told", [
-    (list[Phone], {"default_factory": list}, r"For its elements, write list\[Annotated\[..., llvs.DeleteWins\(\)\]\]; for the whole, make"),
-    (dict[str, int], {"default_factory": dict}, r"write dict\[str, Annotated\[..., llvs.DeleteWins\(\)\]\]; for the dict itself, make it"),
+    (list[Phone], {"default_factory": list}, r"write list\[Annotated\[..., llvs.models.DeleteWins\(\)\]\]; for the whole, make"),
+    (dict[str, int], {"default_factory": dict}, r"write dict\[str, Annotated\[..., llvs.models.DeleteWins\(\)\]\]; for the dict itself"),
     (set[str], {"default_factory": set}, "Its elements stay removed without it"),
     (str, {"default": ""}, "this member is always written. Make it Optional with None"),
     (Optional[str], {"default": "a"}, "this member is always written"),
 ])  # fmt: skip
 def test_removals_of_what_is_never_removed(hint: Any, default: Any, told: str) -> None:
     with pytest.raises(TypeError, match="Made.m: DeleteWins.*" + told):
-        made(Annotated[hint, llvs.DeleteWins()], **default)
-    assert made(Annotated[Optional[hint], llvs.DeleteWins()], default=None)
+        made(Annotated[hint, models.DeleteWins()], **default)
+    assert made(Annotated[Optional[hint], models.DeleteWins()], default=None)
 
 
-@pytest.mark.parametrize("rule", [llvs.DeleteWins(), {"delete": "delete"}, {"as": "list", "delete": "delete"}])
+@pytest.mark.parametrize("rule", [models.DeleteWins(), {"delete": "delete"}, {"as": "list", "delete": "delete"}])
 def test_removals_of_what_is_never_removed_by_pattern(rule: Any) -> None:
     """Refused as at the member itself: by the member's name in the JSON, and inside lists and dicts."""
 
@@ -91,17 +92,17 @@ def test_removals_of_what_is_never_removed_by_pattern(rule: Any) -> None:
     class Contact:
         phones: list[Phone] = field(default_factory=list)
         places: list[Place] = field(default_factory=list)
-        other: Annotated[list[Phone], llvs.Named("others")] = field(default_factory=list)
+        other: Annotated[list[Phone], models.Named("others")] = field(default_factory=list)
         by_name: dict[str, Place] = field(default_factory=dict)
         draft: Optional[list[str]] = None
         either: Union[Place, list[str]] = field(default_factory=list)
 
     for pattern in ("/phones", "/others", "/places/*/x", "/by_name/*/x", "/either"):
         with pytest.raises(TypeError, match=f"Contact: the rule at '{re.escape(pattern)}': DeleteWins.*this member is always written"):
-            llvs.model("x/", rules={pattern: rule})(Contact)
+            models.model("x/", rules={pattern: rule})(Contact)
     for pattern in ("", "/draft", "/phones/*", "/by_name/*", "/unknown", "/other"):
-        made = llvs.model("x/", rules={pattern: rule})(Contact)
-        assert llvs.definition_of(made).rules[pattern] in (rule, {"delete": "delete"})
+        made = models.model("x/", rules={pattern: rule})(Contact)
+        assert models.definition_of(made).rules[pattern] in (rule, {"delete": "delete"})
 
 
 def test_removals_by_pattern_of_pydantic() -> None:
@@ -110,9 +111,9 @@ def test_removals_by_pattern_of_pydantic() -> None:
         draft: Optional[str] = None
 
     with pytest.raises(TypeError, match="Contact: the rule at '/phones': DeleteWins.*this member is always written"):
-        llvs.model("x/", rules={"/phones": llvs.DeleteWins()})(Contact)
-    made = llvs.model("x/", rules={"/draft": llvs.DeleteWins()})(Contact)
-    assert llvs.definition_of(made).rules["/draft"] in (llvs.DeleteWins(), {"delete": "delete"})
+        models.model("x/", rules={"/phones": models.DeleteWins()})(Contact)
+    made = models.model("x/", rules={"/draft": models.DeleteWins()})(Contact)
+    assert models.definition_of(made).rules["/draft"] in (models.DeleteWins(), {"delete": "delete"})
 
 
 @pytest.mark.parametrize("hint,absent,default", [
@@ -124,25 +125,25 @@ def test_removals_by_pattern_of_pydantic() -> None:
 ])  # fmt: skip
 def test_what_is_absent_is_the_default(hint: Any, absent: Any, default: Any) -> None:
     with pytest.raises(TypeError, match=r"Made.m: where the member is missing it is merged as .*, and read as its default, .*\. Let"):
-        made(Annotated[hint, llvs.Absent(absent)], **default)
+        made(Annotated[hint, models.Absent(absent)], **default)
 
 
 def test_an_absent_that_is_the_default_stands() -> None:
-    assert made(Annotated[int, llvs.Absent(1.0)], default=1)
-    assert made(Annotated[dict[str, str], llvs.Absent({"a": "b"})], default_factory=lambda: {"a": "b"})
-    assert made(Annotated[Optional[dict[str, str]], llvs.Absent({})], default=None)
+    assert made(Annotated[int, models.Absent(1.0)], default=1)
+    assert made(Annotated[dict[str, str], models.Absent({"a": "b"})], default_factory=lambda: {"a": "b"})
+    assert made(Annotated[Optional[dict[str, str]], models.Absent({})], default=None)
     # Values that are read as the default, whatever their spelling.
-    assert made(Annotated[Place, llvs.Absent({})], default_factory=Place)
-    assert made(Annotated[set[str], llvs.Absent(["b", "a"])], default_factory=lambda: {"a", "b"})
+    assert made(Annotated[Place, models.Absent({})], default_factory=Place)
+    assert made(Annotated[set[str], models.Absent(["b", "a"])], default_factory=lambda: {"a", "b"})
 
 
 def test_what_a_beginner_writes_is_told_what_to_write() -> None:
-    with pytest.raises(TypeError, match=r"write @llvs.model\('contact/'\) above the class"):
-        llvs.model(Phone)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write @llvs.models.model\('contact/'\) above the class"):
+        models.model(Phone)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Made.m: Counter\(.*\) is no type, but says more of one: write Annotated"):
-        made(llvs.Counter(), default=0)
+        made(models.Counter(), default=0)
     with pytest.raises(TypeError, match="Made.m: a slot of a tuple has no rule of its own"):
-        made(tuple[Annotated[int, llvs.Counter()], int], default=(0, 0))
+        made(tuple[Annotated[int, models.Counter()], int], default=(0, 0))
     model = made(int, default=0)
     with llvs.Coordinator(storage="memory") as notes:
         collection: Any = notes.collection(model)
@@ -160,24 +161,24 @@ def test_of_pydantic() -> None:
         id: str
         name: str = ""
 
-    @llvs.model("x/")
+    @models.model("x/")
     class Fitting(BaseModel):
-        devices: list[Annotated[Device, llvs.DeleteWins()]] = []
-        settings: Annotated[dict[str, str], llvs.Absent({})] = {}
-        draft: Annotated[Optional[str], llvs.DeleteWins()] = None
+        devices: list[Annotated[Device, models.DeleteWins()]] = []
+        settings: Annotated[dict[str, str], models.Absent({})] = {}
+        draft: Annotated[Optional[str], models.DeleteWins()] = None
 
-    assert llvs.definition_of(Fitting).rules["/devices/*"] == {"delete": "delete"}
+    assert models.definition_of(Fitting).rules["/devices/*"] == {"delete": "delete"}
     with pytest.raises(TypeError, match="Useless.devices: DeleteWins"):
 
-        @llvs.model("x/")
+        @models.model("x/")
         class Useless(BaseModel):
-            devices: Annotated[list[Device], llvs.DeleteWins()] = []
+            devices: Annotated[list[Device], models.DeleteWins()] = []
 
     with pytest.raises(TypeError, match="Other.settings: where the member is missing"):
 
-        @llvs.model("x/")
+        @models.model("x/")
         class Other(BaseModel):
-            settings: Annotated[dict[str, str], llvs.Absent({"a": "b"})] = {}
+            settings: Annotated[dict[str, str], models.Absent({"a": "b"})] = {}
 
 
 @pytest.mark.parametrize("hint", [Literal[2, 10], Base])
@@ -193,7 +194,7 @@ def test_equal_numbers_are_one_choice(hint: Any) -> None:
             assert json.loads(notes["x/1"], parse_float=str)["m"] == text.decode()
         for text in (b"2.5", b"3", b"true", b"null", b'"2"', b"[2]", b"1e999"):
             notes.save(update={"x/1": b'{"m":' + text + b"}"})
-            with pytest.raises(llvs.DecodeError, match="/m"):
+            with pytest.raises(models.DecodeError, match="/m"):
                 notes.collection(model)["1"]
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Callable, Optional
 
 import llvs
 import pytest
+from llvs import models
 from sampling import sample
 
 FOLDER = Path(__file__).parent.parent / "Vectors"
@@ -27,7 +28,7 @@ class Level(enum.Enum):
 class Phone:
     id: str
     number: str = ""
-    calls: Annotated[int, llvs.Counter()] = 0
+    calls: Annotated[int, models.Counter()] = 0
 
 
 @dataclass
@@ -36,31 +37,31 @@ class Place:
     y: float = 0.0
 
 
-@llvs.model("shared/", rules={"": llvs.Identity("name")})
+@models.model("shared/", rules={"": models.Identity("name")})
 @dataclass
 class Contact:
     name: str = ""
     tags: set[str] = field(default_factory=set)
-    phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
-    stock: Annotated[int, llvs.Counter(min=0)] = 100
-    bio: Annotated[str, llvs.Text("line")] = ""
-    seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
-    shelf: Annotated[str, llvs.Pick("arbiter")] = ""
-    settings: Annotated[dict[str, str], llvs.Absent({})] = field(default_factory=dict)
-    town: Annotated[Optional[str], llvs.Named("home_town")] = None
+    phones: Annotated[list[Phone], models.Key("id")] = field(default_factory=list)
+    stock: Annotated[int, models.Counter(min=0)] = 100
+    bio: Annotated[str, models.Text("line")] = ""
+    seen: Annotated[Optional[datetime], models.Pick("max")] = None
+    shelf: Annotated[str, models.Pick("arbiter")] = ""
+    settings: Annotated[dict[str, str], models.Absent({})] = field(default_factory=dict)
+    town: Annotated[Optional[str], models.Named("home_town")] = None
     photo: Optional[bytes] = None
     level: Level = Level.LOW
     more: dict[str, int] = field(default_factory=dict)
-    place: Annotated[Optional[Place], llvs.Register()] = None
+    place: Annotated[Optional[Place], models.Register()] = None
     ratio: float = 0.5
     active: bool = True
 
 
 def test_the_rules_are_one() -> None:
-    assert llvs.schema_of(Contact) == {"merge": 1, "ids": {VECTORS["prefix"]: VECTORS["rules"]}}
+    assert models.schema_of(Contact) == {"merge": 1, "ids": {VECTORS["prefix"]: VECTORS["rules"]}}
 
 
-@llvs.model("moment/")
+@models.model("moment/")
 @dataclass
 class Moment:
     at: datetime = datetime(2027, 1, 1, tzinfo=timezone.utc)

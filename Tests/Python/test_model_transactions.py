@@ -10,7 +10,7 @@ import llvs
 import pytest
 
 
-@llvs.model("account/")
+@llvs.models.model("account/")
 @dataclass
 class Account:
     owner: str = ""
@@ -18,7 +18,7 @@ class Account:
     tags: set[str] = field(default_factory=set)
 
 
-@llvs.model("log/")
+@llvs.models.model("log/")
 @dataclass
 class Entry:
     text: str = ""

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Optional, Union
 
 import llvs
 import pytest
+from llvs import models
 from sampling import sample
 
 try:
@@ -58,7 +59,7 @@ class Piece:
     title: str = ""
     at: Optional[datetime] = None
     tags: set[str] = field(default_factory=set)
-    count: Annotated[int, llvs.Counter()] = 0
+    count: Annotated[int, models.Counter()] = 0
 
 
 class Bag:
@@ -71,7 +72,7 @@ class Bag:
         return isinstance(other, Bag) and self.names == other.names
 
 
-@llvs.model("every/")
+@models.model("every/")
 @dataclass
 class Everything:
     text: str = ""
@@ -107,15 +108,15 @@ class Everything:
     sets_by_name: dict[str, set[str]] = field(default_factory=dict)
     corner: Corner = Corner()
     anything: Any = None
-    bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
+    bag: Annotated[Bag, models.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
         default_factory=lambda: Bag(set())
     )
-    visits: Annotated[int, llvs.Counter()] = 0
-    note: Annotated[str, llvs.Text()] = ""
-    slots: Annotated[list[int], llvs.Tuple()] = field(default_factory=lambda: [0, 0])
-    whole: Annotated[set[str], llvs.Register()] = field(default_factory=set)
-    seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
-    named: Annotated[set[int], llvs.Named("other_name")] = field(default_factory=set)
+    visits: Annotated[int, models.Counter()] = 0
+    note: Annotated[str, models.Text()] = ""
+    slots: Annotated[list[int], models.Tuple()] = field(default_factory=lambda: [0, 0])
+    whole: Annotated[set[str], models.Register()] = field(default_factory=set)
+    seen: Annotated[Optional[datetime], models.Pick("max")] = None
+    named: Annotated[set[int], models.Named("other_name")] = field(default_factory=set)
 
 
 Random = random.Random
@@ -287,7 +288,7 @@ def test_unchanged_objects_of_pydantic_make_no_version(coordinator: llvs.Coordin
         names: frozenset[str] = frozenset()
         size: int = 0
 
-    @llvs.model("pydantic/")
+    @models.model("pydantic/")
     class Every(pydantic.BaseModel):
         text: str = ""
         number: int = 0
@@ -315,8 +316,8 @@ def test_unchanged_objects_of_pydantic_make_no_version(coordinator: llvs.Coordin
         parts: list[Part] = []
         pieces: list[Piece] = []
         either: Union[Part, set[str], int] = 0
-        visits: Annotated[int, llvs.Counter()] = 0
-        seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
+        visits: Annotated[int, models.Counter()] = 0
+        seen: Annotated[Optional[datetime], models.Pick("max")] = None
 
     def part(r: Random) -> Part:
         return Part(tags=words(r), price=price(r))
@@ -343,7 +344,7 @@ class KnownPiece:
     title: str = ""
 
 
-@llvs.model("known/")
+@models.model("known/")
 @dataclass
 class Known:
     name: str = ""
@@ -383,13 +384,13 @@ def test_what_others_spell_otherwise_is_no_change(coordinator: llvs.Coordinator)
 def test_the_order_of_a_set_of_the_app_is_no_change(coordinator: llvs.Coordinator) -> None:
     """The app's conversion decides: a set has no order, a list has one."""
 
-    @llvs.model("converted/")
+    @models.model("converted/")
     @dataclass
     class Converting:
-        bag: Annotated[Bag, llvs.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
+        bag: Annotated[Bag, models.Convert(lambda bag: list(bag.names), lambda names: Bag(set(names)))] = field(
             default_factory=lambda: Bag(set())
         )
-        row: Annotated[list[str], llvs.Convert(list, list)] = field(default_factory=list)
+        row: Annotated[list[str], models.Convert(list, list)] = field(default_factory=list)
 
     all, r = coordinator.collection(Converting), Random(5)
     for n in range(100):

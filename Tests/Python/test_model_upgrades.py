@@ -14,6 +14,7 @@ from documents import json_model as j
 from documents import merge as m
 from documents import rules as r
 from documents.forms import kept
+from llvs import models
 
 PLACES = map("memory:test_model_upgrades-{}".format, itertools.count())
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -22,20 +23,20 @@ Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 @dataclass
 class Phone:
     id: str = ""
-    calls: Annotated[int, llvs.Counter()] = 0
-    note: Annotated[str, llvs.Text()] = ""
+    calls: Annotated[int, models.Counter()] = 0
+    note: Annotated[str, models.Text()] = ""
 
 
 def model_of(*upgrades: Upgrade, rules: Mapping[str, Any] = {}) -> Any:
-    @llvs.model("c/", upgrades=upgrades, rules=rules)
+    @models.model("c/", upgrades=upgrades, rules=rules)
     @dataclass
     class Contact:
         name: str = ""
         note: str = ""
-        visits: Annotated[int, llvs.Counter()] = 0
-        stock: Annotated[int, llvs.Counter()] = 100
-        bio: Annotated[str, llvs.Text()] = ""
-        body: Annotated[Optional[str], llvs.Text()] = "Dear"
+        visits: Annotated[int, models.Counter()] = 0
+        stock: Annotated[int, models.Counter()] = 100
+        bio: Annotated[str, models.Text()] = ""
+        body: Annotated[Optional[str], models.Text()] = "Dear"
         phones: list[Phone] = field(default_factory=list)
         by_name: dict[str, Phone] = field(default_factory=dict)
 
@@ -96,10 +97,10 @@ def test_what_would_be_there_twice_is_refused(upgrade: Upgrade, data: Any, membe
     with llvs.Coordinator(storage="memory") as notes:
         notes.save(insert={"c/1": text})
         people = notes.collection(model_of(upgrade))
-        with pytest.raises(llvs.DecodeError) as raised:
+        with pytest.raises(models.DecodeError) as raised:
             people["1"]
         assert raised.value.member == member and told in str(raised.value) and "two devices" in str(raised.value)
-        with pytest.raises(llvs.DecodeError):
+        with pytest.raises(models.DecodeError):
             people["1"] = people.model("Anne")
         assert notes["c/1"] == text
 
@@ -118,7 +119,7 @@ def test_what_is_there_once(upgrade: Upgrade, data: Any) -> None:
 
 
 def test_values_that_are_merged_as_wholes_are_upgraded() -> None:
-    model = model_of(lambda c: {**c, "name": "Ann"}, rules={"": llvs.Register()})
+    model = model_of(lambda c: {**c, "name": "Ann"}, rules={"": models.Register()})
     with llvs.Coordinator(storage="memory") as notes:
         notes.save(insert={"c/1": b'{"visits":5,"bio":"hello"}'})
         read = notes.collection(model)["1"]
@@ -150,7 +151,7 @@ def test_an_upgrade_that_does_more_than_its_renames() -> None:
         notes.save(insert={"c/1": b'{"count":100}', "c/2": b'{"count":100,"x":' + b"[" * 130 + b"]" * 130 + b"}"})
         people = notes.collection(model_of(more, rules=RENAMES))
         for id in "12":
-            with pytest.raises(llvs.DecodeError, match="makes 101 of"):
+            with pytest.raises(models.DecodeError, match="makes 101 of"):
                 people[id]
 
 
@@ -169,12 +170,12 @@ def several_phones(contact: dict[str, Any]) -> dict[str, Any]:
     return contact
 
 
-@llvs.model("p/", upgrades=[several_phones])
+@models.model("p/", upgrades=[several_phones])
 @dataclass
 class Person:
     name: str = ""
     note: Optional[str] = None
-    visits: Annotated[int, llvs.Counter()] = 0
+    visits: Annotated[int, models.Counter()] = 0
     phones: list[str] = field(default_factory=list)
 
 
@@ -381,7 +382,7 @@ def test_rules_of_a_form_are_added_to() -> None:
             return json.loads(notes["__llvs_schema"])["ids"]["p/"]["schema"]
 
         renamed = {"at": "/form", "renames": [{"to": 2, "from": "/phone", "path": "/first"}]}
-        later: Any = llvs.model("p/", upgrades=[several_phones], rules={"schema": renamed})(dataclass(type("Person", (Person,), {})))
+        later: Any = models.model("p/", upgrades=[several_phones], rules={"schema": renamed})(dataclass(type("Person", (Person,), {})))
         assert registered(Person) == {"at": "/form"}
         assert registered(later) == renamed
         assert registered(Person) == renamed
@@ -396,15 +397,15 @@ def to_by(note: dict[str, Any]) -> dict[str, Any]:
 BY = {"at": "/form", "renames": [{"to": 2, "from": "/observer", "path": "/by"}]}
 
 
-@llvs.model("n/")
+@models.model("n/")
 @dataclass
 class OldNote:
     title: str = ""
     observer: Optional[str] = "nobody"
-    count: Annotated[int, llvs.Counter()] = 0
+    count: Annotated[int, models.Counter()] = 0
 
 
-@llvs.model("n/", upgrades=[to_by], rules={"schema": BY})
+@models.model("n/", upgrades=[to_by], rules={"schema": BY})
 @dataclass
 class Note:
     title: str = ""
@@ -451,17 +452,17 @@ def test_renames_of_several_forms_and_deeper_places_are_undone_for_older_program
 
     renames = [{"to": 3, "from": "/full", "path": "/names/a~1b"}, {"to": 2, "from": "/name", "path": "/full"}]
 
-    @llvs.model("m/")
+    @models.model("m/")
     @dataclass
     class One:
         name: str = ""
 
-    @llvs.model("m/", upgrades=[to_full])
+    @models.model("m/", upgrades=[to_full])
     @dataclass
     class Two:
         full: str = ""
 
-    @llvs.model("m/", upgrades=[to_full, to_names], rules={"schema": {"at": "/form", "renames": renames}})
+    @models.model("m/", upgrades=[to_full, to_names], rules={"schema": {"at": "/form", "renames": renames}})
     @dataclass
     class Three:
         names: dict[str, str] = field(default_factory=dict)
@@ -493,18 +494,18 @@ def test_a_counter_whose_old_name_upgrades_leave_is_there_once(counting: int) ->
 
     rename = {"schema": {"at": "/form", "renames": [{"to": 2, "from": "/count", "path": "/visits"}]}}
 
-    @llvs.model("q/")
+    @models.model("q/")
     @dataclass
     class Old:
         title: str = ""
-        count: Annotated[int, llvs.Counter()] = 0
+        count: Annotated[int, models.Counter()] = 0
 
-    @llvs.model("q/", upgrades=[leaving], rules=rename)
+    @models.model("q/", upgrades=[leaving], rules=rename)
     @dataclass
     class New:
         title: str = ""
-        visits: Annotated[int, llvs.Counter()] = 0
-        count: Annotated[int, llvs.Counter()] = 0
+        visits: Annotated[int, models.Counter()] = 0
+        count: Annotated[int, models.Counter()] = 0
 
     place = next(PLACES)
     with llvs.Coordinator(storage="memory", exchange=place) as a, llvs.Coordinator(storage="memory", exchange=place) as b:
@@ -529,22 +530,22 @@ def test_a_kind_that_was_taken_back_is_told() -> None:
     @dataclass
     class Tag:
         id: str = ""
-        used: Annotated[int, llvs.Counter()] = 0
+        used: Annotated[int, models.Counter()] = 0
 
-    @llvs.model("k/")
+    @models.model("k/")
     @dataclass
     class Before:
-        stars: Annotated[int, llvs.Counter()] = 0
-        text: Annotated[str, llvs.Text()] = ""
+        stars: Annotated[int, models.Counter()] = 0
+        text: Annotated[str, models.Text()] = ""
         tags: list[Tag] = field(default_factory=list)
-        gone: Annotated[int, llvs.Counter()] = 0
+        gone: Annotated[int, models.Counter()] = 0
 
     @dataclass
     class PlainTag:
         id: str = ""
         used: int = 0
 
-    @llvs.model("k/")
+    @models.model("k/")
     @dataclass
     class After:
         stars: int = 0
@@ -556,11 +557,11 @@ def test_a_kind_that_was_taken_back_is_told() -> None:
         before = notes.collection(Before)
         before["1"] = Before()
         assert not before.contradictions
-        with pytest.warns(llvs.SchemaWarning, match="'/stars' is 'counter' in the store and 'auto' in the model") as told:
+        with pytest.warns(models.SchemaWarning, match="'/stars' is 'counter' in the store and 'auto' in the model") as told:
             after = notes.collection(After)
         assert len(told) == 3
         assert after.contradictions == tuple(
-            llvs.Contradiction("k/", pattern, "auto", kind)
+            models.Contradiction("k/", pattern, "auto", kind)
             for pattern, kind in (("/stars", "counter"), ("/tags/*/used", "counter"), ("/text", "text"))
         )
         # The store's rules prevail.
@@ -581,11 +582,11 @@ def renamed(prefix: str, *names: str, renames: int) -> Any:
 
     told = [{"to": number + 2, "from": f"/{old}", "path": f"/{new}"} for number, (old, new) in enumerate(zip(names, names[1:]))]
     made: Any = dataclass(
-        type("Renamed", (), {"__annotations__": {"text": str, names[-1]: Annotated[int, llvs.Counter()]}, "text": "", names[-1]: 0})
+        type("Renamed", (), {"__annotations__": {"text": str, names[-1]: Annotated[int, models.Counter()]}, "text": "", names[-1]: 0})
     )
     upgrades = [upgrade(old, new) for old, new in zip(names, names[1:])]
     rules = {"schema": {"at": "/form", "renames": told[len(told) - renames :]}} if renames else {}
-    return llvs.model(prefix, upgrades=upgrades, rules=rules)(made)
+    return models.model(prefix, upgrades=upgrades, rules=rules)(made)
 
 
 @pytest.mark.parametrize("is_between", [True, False])
@@ -623,12 +624,12 @@ def test_a_counter_is_not_upgraded_by_renames_that_the_store_has_not(devices: tu
     for one in (a, b, a):
         one.sync()
     for one in devices:
-        with pytest.warns(llvs.SchemaWarning, match="renames"):
+        with pytest.warns(models.SchemaWarning, match="renames"):
             values = one.collection(other)
-        with pytest.raises(llvs.DecodeError, match="other renames than the model") as problem:
+        with pytest.raises(models.DecodeError, match="other renames than the model") as problem:
             with values.edit("1") as value:
                 value.c += 1
         assert problem.value.member == "/c"
-        with pytest.raises(llvs.DecodeError):
+        with pytest.raises(models.DecodeError):
             values["1"] = other(c=5)
         assert json.loads(one["r/1"]) == {"text": "", "a": 100}

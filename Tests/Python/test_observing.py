@@ -120,7 +120,7 @@ def test_timestamps(memory: llvs.Store) -> None:
     assert root.timestamp == 1e9
     assert memory.make_version(root, timestamp=1e9 + 0.5).timestamp == 1e9 + 0.5
     for wrong in (1e9, 5.0, float("nan"), float("inf")):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             memory.make_version(root, timestamp=wrong)
     assert memory.make_version(timestamp=0, root=True).timestamp == 0
     assert memory.make_version(root).timestamp > 1.6e9
@@ -146,7 +146,7 @@ def test_the_history_of_a_value(memory: llvs.Store) -> None:
     assert list(memory.history(branch="draft")) == [c] and list(memory.history(branch="none")) == []
     assert list(memory.history(prefix="oth")) == [version for version in memory.history() if version in (a, d, e, merged) and any(
         change.id == "other" for change in memory.changes(version))]
-    with pytest.raises(llvs.InvalidIDError):
+    with pytest.raises(llvs.errors.InvalidIDError):
         memory.value_history("")
     with pytest.raises(TypeError):
         memory.history(hiding=a)  # type: ignore[arg-type]
@@ -187,8 +187,8 @@ def test_what_is_no_id_is_absent_from_a_mapping(memory: llvs.Store, wrong: str) 
         assert wrong not in state and state.get(wrong) is None and state.get(wrong, b"default") == b"default"
         with pytest.raises(KeyError):
             state[wrong]
-        with pytest.raises(llvs.InvalidIDError):
+        with pytest.raises(llvs.errors.InvalidIDError):
             state.value(wrong)
-    with pytest.raises(llvs.InvalidIDError):
+    with pytest.raises(llvs.errors.InvalidIDError):
         memory.value(wrong, at=version)
     assert None not in memory.at(version) and 5 not in memory.at(version)

@@ -295,7 +295,7 @@ def test_zips_are_restored(theirs: Path, folder: Path, how: dict[str, Any], wher
 def test_compressed_values_in_a_zip(theirs: Path, folder: Path) -> None:
     compress(theirs)
     put(folder, pack(theirs))
-    with pytest.raises(llvs.UnsupportedError):
+    with pytest.raises(llvs.errors.UnsupportedError):
         restored(folder)
     with restored(folder, decode=unlzfse) as store:
         is_whole(store)
@@ -346,7 +346,7 @@ def test_no_name_in_a_zip_is_a_path(theirs: Path, folder: Path, tmp_path: Path) 
         for name in names_in_a_zip():
             archive.writestr(name, b"{}")
     put(folder, file.read_bytes())
-    with pytest.raises(llvs.SnapshotError):
+    with pytest.raises(llvs.errors.SnapshotError):
         restored(folder)
     shutil.rmtree(folder / "snapshots")
     file.write_bytes(packed)
@@ -357,11 +357,11 @@ def test_other_formats_are_named(folder: Path, theirs: Path) -> None:
     zipped = pack(theirs)
     for format in ("fileStorage-v1", "sqliteStorage-v1", "zip-v2"):
         put(folder, zipped, format=format)
-        with pytest.raises(llvs.SnapshotError) as caught:
+        with pytest.raises(llvs.errors.SnapshotError) as caught:
             restored(folder)
         assert caught.value.code == llvs.ErrorCode.FOREIGN_SNAPSHOT and format in str(caught.value)
     put(folder, pack(theirs, method=zipfile.ZIP_BZIP2))
-    with pytest.raises(llvs.SnapshotError) as caught:
+    with pytest.raises(llvs.errors.SnapshotError) as caught:
         restored(folder)
     assert caught.value.code == llvs.ErrorCode.FOREIGN_SNAPSHOT
 
@@ -438,24 +438,24 @@ def test_what_others_fail_at_is_not_saved(tmp_path: Path, memory: llvs.Store, la
         count = len(list(memory.history()))
         for id, why in (("x" * 258, "256 bytes"), ("/" * 29, "255 are the most"), ("a\0b", "NUL")):
             for change in ({"insert": {id: b""}}, {"update": {id: b"", "b": b"2"}}):
-                with pytest.raises(llvs.ExchangeDataError, match=why) as caught:
+                with pytest.raises(llvs.errors.ExchangeDataError, match=why) as caught:
                     memory.make_version(first, **change)  # type: ignore[arg-type]
                 assert caught.value.code == llvs.ErrorCode.UNPORTABLE_ID and ("shared" in str(caught.value) or layout == "files")
-        with pytest.raises(llvs.ExchangeDataError, match="composed"):
+        with pytest.raises(llvs.errors.ExchangeDataError, match="composed"):
             memory.make_version(first, update={"a": b"2"}, metadata=TWINS)
         assert len(list(memory.history())) == count
         # Ids that it only confuses are saved, and so is the longest one that it stores.
         made = memory.make_version(first, update={"x" * 257: b"", "e\u0301": b"", "\u00e9": b"", "LLVSSLASH": b""})
         exchange.send()
         # Two exchanges of one store: each counts.
-        with llvs.Exchange(memory, tmp_path / "other", no_other_readers=True), pytest.raises(llvs.ExchangeDataError):
+        with llvs.Exchange(memory, tmp_path / "other", no_other_readers=True), pytest.raises(llvs.errors.ExchangeDataError):
             memory.make_version(made, update=TOO_LONG)
     made = memory.make_version(made, update=TOO_LONG)
     with llvs.Exchange(memory, place) as exchange:
         # A store that has such an id already can be used further.
         made = memory.make_version(made, update={"x" * 300: b"2"})
         made = memory.make_version(made, remove=["x" * 300])
-        with pytest.raises(llvs.ExchangeDataError):
+        with pytest.raises(llvs.errors.ExchangeDataError):
             memory.make_version(made, update=TOO_LONG)
 
 
@@ -475,7 +475,7 @@ def test_where_no_other_implementation_reads_all_is_saved(tmp_path: Path, memory
             lambda: notes.save(update={"y" * 300: b"1"}), lambda: notes.save(update={"a": b"1"}, metadata=TWINS),
             lambda: notes.merge(metadata=TWINS),
         ):
-            with pytest.raises(llvs.ExchangeDataError):
+            with pytest.raises(llvs.errors.ExchangeDataError):
                 call()
 
 

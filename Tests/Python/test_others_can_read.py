@@ -82,5 +82,5 @@ def test_what_is_refused_here_when_made_is_carried_when_it_comes(tmp_path_factor
     odd = memory.version("odd")
     assert odd is not None and odd.branch is None and odd.metadata == {"__llvs_branch": b"draft", "": 1}
     for made in ({"__llvs_branch": b"draft"}, {"__llvs_branch": ["draft"]}, {"": 1}):
-        with pytest.raises(llvs.InvalidMetadataError):
+        with pytest.raises(llvs.errors.InvalidMetadataError):
             memory.make_version("next", metadata=made)

@@ -291,7 +291,7 @@ def test_an_empty_store_and_one_that_is_only_read(tmp_path: Path) -> None:
         history(one)
     with llvs.Store(tmp_path / "one", read_only=True) as one:
         data = one.pack()
-        with pytest.raises(llvs.PermissionDeniedError):
+        with pytest.raises(llvs.errors.PermissionDeniedError):
             one.unpack(data)
 
 
@@ -373,21 +373,21 @@ def test_wrong_keys_are_told_and_take_nothing(tmp_path: Path) -> None:
             (one.pack(passphrase="Räuber"), {"passphrase": "Ra\u0308uber"}, [{"identities": [IDENTITY]}, {"passphrase": "Rauber"}, {}]),
         ]:
             for keys in wrong:
-                with pytest.raises(llvs.EncryptionError) as caught:
+                with pytest.raises(llvs.errors.EncryptionError) as caught:
                     two.unpack(data, **keys)  # type: ignore[arg-type]
                 assert caught.value.code == llvs.ErrorCode.WRONG_KEY and not list(two.history())
             with llvs.Store(storage="memory") as three:
                 assert three.unpack(data, **right).retrieved  # type: ignore[arg-type]
         # One that is not encrypted, where it had to be.
-        with pytest.raises(llvs.ExchangeDataError) as foreign:
+        with pytest.raises(llvs.errors.ExchangeDataError) as foreign:
             two.unpack(one.pack(), identities=[IDENTITY])
         assert foreign.value.code == llvs.ErrorCode.FOREIGN_FILE and not list(two.history())
         for arguments in [{"recipients": [IDENTITY]}, {"recipients": ["age1x"]}, {"passphrase": ""}, {"passphrase": "x" * 1025},
                           {"recipients": [RECIPIENT], "passphrase": "x"}]:
-            with pytest.raises(llvs.InvalidArgumentError) as invalid:
+            with pytest.raises(llvs.errors.InvalidArgumentError) as invalid:
                 one.pack(**arguments)  # type: ignore[arg-type]
             assert IDENTITY[20:] not in str(invalid.value)
-        with pytest.raises(llvs.InvalidArgumentError) as invalid:
+        with pytest.raises(llvs.errors.InvalidArgumentError) as invalid:
             two.unpack(b"", identities=[IDENTITY[:-1] + "Q"])
         assert IDENTITY[20:-1] not in str(invalid.value)
         with pytest.raises(TypeError):

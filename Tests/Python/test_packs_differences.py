@@ -130,7 +130,7 @@ def test_no_difference_is_made_on_a_version_with_an_id_of_the_caller(tmp_path: P
 
 
 def test_an_encrypted_place(tmp_path: Path) -> None:
-    place, me = tmp_path / "place", llvs.new_identity()
+    place, me = tmp_path / "place", llvs.exchange.new_identity()
     remote = llvs.Remote(place.as_uri(), layout="packed", identity=me.secret)
     with llvs.Store(tmp_path / "one") as one, llvs.Store(tmp_path / "two") as two:
         saved = dict(edits(one, 50))

@@ -9,7 +9,7 @@ import pytest
 
 import llvs
 from llvs._generated import structs as _structs
-from llvs.live import peer
+from llvs.live import peer as peer_module
 
 
 class Earlier:
@@ -31,8 +31,8 @@ class Earlier:
 
 
 def test_a_library_with_a_smaller_struct(monkeypatch: pytest.MonkeyPatch) -> None:
-    with llvs.Store(storage="memory") as store, llvs.Peer(store, bytes(48), initiator=True) as peer:
-        assert peer.state.digits == "" and peer.state.phase == llvs.PeerPhase.CONNECTING
-        monkeypatch.setattr(peer, "lib", Earlier(_structs.llvs_peer_state.digits.offset))
+    with llvs.Store(storage="memory") as store, llvs.live.Peer(store, bytes(48), initiator=True) as peer:
+        assert peer.state.digits == "" and peer.state.phase == llvs.live.PeerPhase.CONNECTING
+        monkeypatch.setattr(peer_module, "lib", Earlier(_structs.llvs_peer_state.digits.offset))
         assert peer.state.digits == "" and peer.state.pairing == b""
         monkeypatch.undo()

@@ -96,7 +96,7 @@ def test_two_processes_exchange_at_once(tmp_path: Path, layout: str) -> None:
         assert not store.verify().damages
 
 
-class Slow(llvs.RemoteFiles):
+class Slow(llvs.exchange.RemoteFiles):
     """Waits within a listing of packs."""
 
     name = "a slow place"
@@ -104,16 +104,16 @@ class Slow(llvs.RemoteFiles):
     def __init__(self) -> None:
         self.asked, self.goes_on = threading.Event(), threading.Event()
 
-    def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+    def list(self, directory: str) -> Iterator[llvs.exchange.RemoteFile]:
         if directory == "pack1/log":
             self.asked.set()
             assert self.goes_on.wait(300)
         return iter(())
 
-    def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+    def read(self, name: str, offset: int, size: int) -> Optional[llvs.exchange.FileContent]:
         return None
 
-    def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+    def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
         return True
 
     def delete(self, name: str) -> None: ...

@@ -257,11 +257,12 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
         "pcloud:///place?x=1", "cloudkit://container/production/private?store=a&x=1"])
 def test_an_unknown_option_is_refused(url: str) -> None:
     """With those that there are."""
-    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError, match="after its question mark only .*layout"):
+    refused = pytest.raises(llvs.errors.InvalidArgumentError, match="after its question mark only .*layout")
+    with llvs.Store(storage="memory") as store, refused:
         llvs.Exchange(store, llvs.Remote(url, user="user", password="password"))
 
 
 @pytest.mark.parametrize("url", ["https+webdav://host/place/#x", "sftp://host/place#x", "s3://bucket/place#x", "gdrive:///place#x"])
 def test_what_follows_a_number_sign_is_refused(url: str) -> None:
-    with llvs.Store(storage="memory") as store, pytest.raises(llvs.InvalidArgumentError, match="%23"):
+    with llvs.Store(storage="memory") as store, pytest.raises(llvs.errors.InvalidArgumentError, match="%23"):
         llvs.Exchange(store, llvs.Remote(url, user="user", password="password"))

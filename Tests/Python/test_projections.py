@@ -111,8 +111,8 @@ def column(**other: Any) -> Any:
     ],
 )  # fmt: skip
 def test_a_definition_that_is_none(store: llvs.Store, view: Path, definition: Any, pointer: str) -> None:
-    with pytest.raises(llvs.InvalidArgumentError) as told:
-        llvs.Projection(store, view, definition)
+    with pytest.raises(llvs.errors.InvalidArgumentError) as told:
+        llvs.sqlite.Projection(store, view, definition)
     assert told.value.path == pointer or pointer == "" and not told.value.path
     assert f'at "{pointer}"' in str(told.value)
     assert not view.exists()
@@ -151,7 +151,7 @@ def test_a_definition_that_is_none(store: llvs.Store, view: Path, definition: An
 def test_what_a_column_takes(store: llvs.Store, view: Path, type: str, data: str, cell: Any, reason: Optional[str]) -> None:
     store.make_version(insert={"a": f'{{"part": {data}}}'.encode(), "b": b'{"other": 1}'})
     definition = {"tables": {"t": {"prefix": "", "columns": [{"name": "c", "pointer": "/part", "type": type}]}}}
-    with llvs.Projection(store, view, definition) as projection:
+    with llvs.sqlite.Projection(store, view, definition) as projection:
         assert projection.update() == 2
         assert ask(view, "SELECT id, c FROM t ORDER BY id") == [("a", cell), ("b", None)]
         found = [(problem.id, problem.pointer, problem.reason) for problem in projection.problems()]
@@ -161,7 +161,7 @@ def test_what_a_column_takes(store: llvs.Store, view: Path, type: str, data: str
 def test_a_value_that_is_no_json_and_ids_of_the_library(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={"a": b"\xff", "b": b'{"x":1,"x":2}', "__llvs_own": b"{}", "é/" + "x" * 4000: b"{}"})
     definition = {"tables": {"t": {"prefix": "", "columns": [{"name": "c", "pointer": "", "type": "json"}], "id": "key"}}}
-    with llvs.Projection(store, view, definition) as projection:
+    with llvs.sqlite.Projection(store, view, definition) as projection:
         assert projection.update() == 3
         assert ask(view, "SELECT key, c FROM t ORDER BY key") == [("a", None), ("b", None), ("é/" + "x" * 4000, "{}")]
         assert [(problem.table, problem.id, problem.reason) for problem in projection.problems()] == [
@@ -184,7 +184,7 @@ def test_values_that_are_deep_or_large_or_have_many_members(store: llvs.Store, v
         "wrong": '{"lastName":"' + "x" * (1 << 20) + '",}',
     }
     store.make_version(insert={f"contact/{id}": text.encode() for id, text in values.items()})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         assert ask(view, "SELECT id, last, born FROM people ORDER BY id") == [
             ("contact/deep", "Deep", 1), ("contact/deepest", None, None), ("contact/escaped", "Escaped", 5),
@@ -197,7 +197,7 @@ def test_values_that_are_deep_or_large_or_have_many_members(store: llvs.Store, v
 
 def test_many_problems_come_in_pages(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={f"contact/{i:04}": b"no" for i in range(2_500)})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         assert [problem.id for problem in projection.problems()] == [f"contact/{i:04}" for i in range(2_500)]
 
@@ -245,7 +245,7 @@ def a_history(store: llvs.Store, random: random.Random, count: int) -> list[str]
 def test_any_version_after_any_other(store: llvs.Store, view: Path, definition: Any, seed: int) -> None:
     chance = random.Random(seed)
     versions = a_history(store, chance, 40)
-    with llvs.Projection(store, view, definition) as projection:
+    with llvs.sqlite.Projection(store, view, definition) as projection:
         for _ in range(60):
             version = chance.choice(versions)
             projection.update(version)
@@ -278,7 +278,7 @@ def test_many_values_are_shared_among_threads(store: llvs.Store, view: Path, def
     second = store.make_version(
         first, update={f"contact/{i:04}": a_value(chance) for i in range(0, 2_600)}, remove=[f"contact/{i:04}" for i in range(2_600, 3_000)]
     ).id
-    with llvs.Projection(store, view, definition) as projection:
+    with llvs.sqlite.Projection(store, view, definition) as projection:
         for version in first, second, first:
             assert projection.update(version) == 3_000
             assert ask(view, "SELECT id, last, born FROM people ORDER BY id") == expected(store, version)
@@ -293,7 +293,7 @@ def test_many_values_are_shared_among_threads(store: llvs.Store, view: Path, def
 def test_it_costs_by_what_differs(store: llvs.Store, view: Path) -> None:
     first = store.make_version(insert={f"contact/{i}": b'{"lastName":"Smith"}' for i in range(1_000)})
     second = store.make_version(first, update={"contact/7": b'{"lastName":"Jones"}'}, remove=["contact/8"], insert={"other/1": b"{}"})
-    with llvs.Projection(store, view, SEARCHED) as projection:
+    with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         assert projection.update(first) == 1_000
         assert projection.update() == 2
         assert projection.update() == 0
@@ -305,7 +305,7 @@ def test_the_tokenizers(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={"contact/1": b'{"lastName":"running"}'})
     for tokenizer, word in ("unicode61", "running"), ("porter", "runs"), ("trigram", "unni"):
         searched = {"tables": {"people": {**PEOPLE, "search": {"name": "found", "columns": ["last"], "tokenize": tokenizer}}}}
-        with llvs.Projection(store, view, searched) as projection:
+        with llvs.sqlite.Projection(store, view, searched) as projection:
             projection.update()
         assert ask(view, "SELECT id FROM found WHERE found MATCH ?", word) == [("contact/1",)]
         assert ask(view, "SELECT id FROM found WHERE found MATCH ?", "smith") == []
@@ -316,7 +316,7 @@ def test_the_tokenizers(store: llvs.Store, view: Path) -> None:
 
 def test_another_definition_makes_the_tables_anew_and_readers_keep_theirs(store: llvs.Store, view: Path) -> None:
     version = store.make_version(insert={"contact/1": b'{"lastName":"Smith","city":"Rome"}', "task/1": b"{}"}).id
-    with llvs.Projection(store, view, SEARCHED) as projection:
+    with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         projection.update()
     with closing(sqlite3.connect(view)) as own:
         own.execute("CREATE TABLE mine(x)")
@@ -331,7 +331,7 @@ def test_another_definition_makes_the_tables_anew_and_readers_keep_theirs(store:
                 "tasks": {"prefix": "task/", "columns": [{"name": "done", "pointer": "/done", "type": "boolean"}]},
             }
         }
-        with llvs.Projection(store, view, other) as projection:
+        with llvs.sqlite.Projection(store, view, other) as projection:
             assert projection.version is None
             assert projection.update(version) == 2
             assert projection.version == version
@@ -342,17 +342,17 @@ def test_another_definition_makes_the_tables_anew_and_readers_keep_theirs(store:
         assert names == {"people", "tasks", "mine", "llvs_projection", "llvs_projection_tables", "llvs_projection_problems"}
     # The order of members of a definition is no other definition.
     again = json.dumps({"tables": dict(reversed(list(other["tables"].items())))})
-    with llvs.Projection(store, view, again) as projection:
+    with llvs.sqlite.Projection(store, view, again) as projection:
         assert projection.version == version and projection.update(version) == 0
 
 
 def test_a_version_that_is_gone(store: llvs.Store, view: Path, tmp_path: Path) -> None:
     store.make_version(insert={"contact/1": b'{"lastName":"Smith"}', "contact/2": b"{}"})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
     with llvs.Store(tmp_path / "other.llvs") as other:
         version = other.make_version(insert={"contact/3": b'{"lastName":"Jones"}'}).id
-        with llvs.Projection(other, view, PLAIN) as projection:
+        with llvs.sqlite.Projection(other, view, PLAIN) as projection:
             assert projection.update() == 1
             assert projection.version == version
     assert ask(view, "SELECT id, last FROM people") == [("contact/3", "Jones")]
@@ -376,7 +376,7 @@ def test_a_version_that_is_gone(store: llvs.Store, view: Path, tmp_path: Path) -
 )
 def test_tables_that_somebody_changed_are_made_anew(store: llvs.Store, view: Path, sql: str) -> None:
     version = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'}).id
-    with llvs.Projection(store, view, SEARCHED) as projection:
+    with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         projection.update()
         with closing(sqlite3.connect(view)) as own:
             own.executescript(sql)
@@ -390,7 +390,7 @@ def test_rows_that_are_numbered_up_to_the_highest_number(store: llvs.Store, view
     """Another program changed the tables so that no further row has a number."""
     first = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'})
     second = store.make_version(first, insert={"contact/2": b'{"lastName":"Jones"}'})
-    with llvs.Projection(store, view, SEARCHED) as projection:
+    with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         projection.update(first)
         with closing(sqlite3.connect(view)) as database:
             database.execute("UPDATE people SET llvs_row = 9223372036854775807")
@@ -402,7 +402,7 @@ def test_rows_that_are_numbered_up_to_the_highest_number(store: llvs.Store, view
 
 def test_triggers_of_others_are_not_run(store: llvs.Store, view: Path) -> None:
     version = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         with closing(sqlite3.connect(view)) as own:
             own.executescript("CREATE TRIGGER evil AFTER INSERT ON people BEGIN DELETE FROM people; END")
@@ -413,13 +413,13 @@ def test_triggers_of_others_are_not_run(store: llvs.Store, view: Path) -> None:
 
 def test_a_table_of_somebody_else_is_left_alone(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={"contact/1": b"{}", "task/1": b"{}"})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         with closing(sqlite3.connect(view)) as own:
             own.executescript("CREATE TABLE Tasks(x); INSERT INTO tasks VALUES (1)")
     both = {"tables": {**PLAIN["tables"], "tasks": {**PEOPLE, "prefix": "task/"}}}
-    with llvs.Projection(store, view, both) as projection:
-        with pytest.raises(llvs.InvalidArgumentError, match='"tasks" that was not made by the projection'):
+    with llvs.sqlite.Projection(store, view, both) as projection:
+        with pytest.raises(llvs.errors.InvalidArgumentError, match='"tasks" that was not made by the projection'):
             projection.update()
     assert ask(view, "SELECT x FROM tasks") == [(1,)]
     assert ask(view, "SELECT id FROM people") == [("contact/1",)]
@@ -430,7 +430,7 @@ def test_a_table_of_somebody_else_is_left_alone(store: llvs.Store, view: Path) -
 
 def test_a_database_deleted_or_replaced_while_it_is_open(store: llvs.Store, view: Path, tmp_path: Path) -> None:
     version = store.make_version(insert={"contact/1": b"{}"})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         for suffix in "", "-wal", "-shm":
             Path(str(view) + suffix).unlink(missing_ok=True)
@@ -454,7 +454,7 @@ def test_a_database_deleted_or_replaced_while_it_is_open(store: llvs.Store, view
 def test_a_log_deleted_while_it_is_open(store: llvs.Store, view: Path, suffixes: tuple[str, ...]) -> None:
     """SQLite would continue with files that no other program finds."""
     version = store.make_version(insert={"contact/1": b"{}"})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         for suffix in suffixes:
             Path(str(view) + suffix).unlink()
@@ -476,25 +476,25 @@ def test_what_is_there_is_left_alone(store: llvs.Store, tmp_path: Path) -> None:
     for name in "own.sqlite", "other.sqlite", "text", "short", "folder":
         before = (tmp_path / name).read_bytes() if name != "folder" else b""
         with pytest.raises(llvs.StorageError) as told:
-            llvs.Projection(store, tmp_path / name, PLAIN)
+            llvs.sqlite.Projection(store, tmp_path / name, PLAIN)
         assert str(tmp_path / name) in str(told.value)
         assert name == "folder" or (tmp_path / name).read_bytes() == before
     assert ask(tmp_path / "own.sqlite", "SELECT x FROM people") == [(1,)]
-    with llvs.Projection(store, tmp_path / "new.sqlite", PLAIN) as projection:
+    with llvs.sqlite.Projection(store, tmp_path / "new.sqlite", PLAIN) as projection:
         projection.update()
         assert oct((tmp_path / "new.sqlite").stat().st_mode & 0o777) == "0o600"
         assert projection.version == version
     with closing(sqlite3.connect(tmp_path / "new.sqlite")) as own:
         own.executescript("PRAGMA user_version = 2")
     with pytest.raises(llvs.StorageError, match="format 2"):
-        llvs.Projection(store, tmp_path / "new.sqlite", PLAIN)
+        llvs.sqlite.Projection(store, tmp_path / "new.sqlite", PLAIN)
     with pytest.raises(llvs.StorageError):
-        llvs.Projection(store, tmp_path / "none" / "view.sqlite", PLAIN)
+        llvs.sqlite.Projection(store, tmp_path / "none" / "view.sqlite", PLAIN)
 
 
 def test_a_damaged_database_says_that_it_can_be_deleted(store: llvs.Store, view: Path) -> None:
     first = store.make_version(insert={f"contact/{i}": json.dumps({"lastName": "x" * 500}).encode() for i in range(500)})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
     with closing(sqlite3.connect(view)) as own:
         own.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -503,16 +503,16 @@ def test_a_damaged_database_says_that_it_can_be_deleted(store: llvs.Store, view:
     view.write_bytes(bytes(data))
     second = store.make_version(first, remove=["contact/7"])
     with pytest.raises(llvs.StorageError, match="delete it with the files named -wal"):
-        with llvs.Projection(store, view, PLAIN) as projection:
+        with llvs.sqlite.Projection(store, view, PLAIN) as projection:
             projection.update()
     view.unlink()
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         assert projection.update() == 499 and projection.version == second.id
 
 
 def test_locked_by_another_program(store: llvs.Store, view: Path) -> None:
     version = store.make_version(insert={"contact/1": b"{}"})
-    with llvs.Projection(store, view, PLAIN, busy_timeout=0.1) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN, busy_timeout=0.1) as projection:
         projection.update()
         store.make_version(version, insert={"contact/2": b"{}"})
         with closing(sqlite3.connect(view, isolation_level=None)) as own:
@@ -529,12 +529,12 @@ def test_cancelled_it_is_as_it_was(store: llvs.Store, view: Path) -> None:
     store.make_version(first, insert={f"contact/{i}": b"{}" for i in range(5_000)})
     token, seen = llvs.CancelToken(), []
 
-    def cancel(progress: llvs.Progress) -> None:
+    def cancel(progress: llvs.control.Progress) -> None:
         seen.append(progress.completed)
         if progress.completed > 2_000:
             token.cancel()
 
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update(first)
         with pytest.raises(llvs.CancelledError):
             projection.update(progress=cancel, cancel=token)
@@ -542,7 +542,7 @@ def test_cancelled_it_is_as_it_was(store: llvs.Store, view: Path) -> None:
         assert projection.version == first.id
         assert ask(view, "SELECT id FROM people") == [("contact/a",)]
 
-        def again(progress: llvs.Progress) -> None:
+        def again(progress: llvs.control.Progress) -> None:
             with pytest.raises(llvs.BusyError):
                 projection.update()
             seen.clear()
@@ -551,10 +551,10 @@ def test_cancelled_it_is_as_it_was(store: llvs.Store, view: Path) -> None:
 
 
 def test_unknown_versions_and_closed_stores(store: llvs.Store, view: Path) -> None:
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         assert projection.update() == 0
         assert projection.version is not None
-        with pytest.raises(llvs.UnknownVersionError):
+        with pytest.raises(llvs.errors.UnknownVersionError):
             projection.update("none")
         store.close()
         with pytest.raises(llvs.ClosedError):
@@ -562,7 +562,7 @@ def test_unknown_versions_and_closed_stores(store: llvs.Store, view: Path) -> No
     with pytest.raises(llvs.ClosedError):
         projection.update()
     with pytest.raises(llvs.ClosedError):
-        llvs.Projection(store, view, PLAIN)
+        llvs.sqlite.Projection(store, view, PLAIN)
 
 
 # MARK: Following a coordinator
@@ -572,7 +572,7 @@ def test_it_follows_a_coordinator(tmp_path: Path, view: Path) -> None:
     with llvs.Coordinator(tmp_path / "notes.llvs") as notes:
         notes.save(insert={"contact/1": b'{"lastName":"Smith"}'})
         first = notes.current_version.id
-        with llvs.Projection(notes, view, PLAIN) as projection:
+        with llvs.sqlite.Projection(notes, view, PLAIN) as projection:
             eventually(lambda: projection.version == notes.current_version.id)
             for i in range(50):
                 notes.save(update={"contact/1": json.dumps({"lastName": str(i)}).encode()})
@@ -585,7 +585,7 @@ def test_it_follows_a_coordinator(tmp_path: Path, view: Path) -> None:
 
 
 def test_it_goes_on_trying(tmp_path: Path, view: Path) -> None:
-    with llvs.Coordinator(tmp_path / "notes.llvs") as notes, llvs.Projection(notes, view, PLAIN, busy_timeout=0.05) as projection:
+    with llvs.Coordinator(tmp_path / "notes.llvs") as notes, llvs.sqlite.Projection(notes, view, PLAIN, busy_timeout=0.05) as projection:
         eventually(lambda: projection.version == notes.current_version.id)
         with closing(sqlite3.connect(view, isolation_level=None)) as own:
             own.execute("BEGIN IMMEDIATE")
@@ -601,7 +601,7 @@ def test_closing_while_it_updates(tmp_path: Path, view: Path) -> None:
     for order in range(6):
         notes = llvs.Coordinator(tmp_path / f"{order}.llvs")
         notes.save(insert={f"contact/{i}": b"{}" for i in range(3_000)})
-        projection = llvs.Projection(notes, tmp_path / f"{order}.sqlite", SEARCHED)
+        projection = llvs.sqlite.Projection(notes, tmp_path / f"{order}.sqlite", SEARCHED)
         time.sleep(0.02 * order)
         (projection, notes)[order % 2].close()
         (notes, projection)[order % 2].close()
@@ -649,7 +649,7 @@ def test_readers_of_other_processes_while_updates_go_on(tmp_path: Path, view: Pa
 
     with llvs.Coordinator(tmp_path / "notes.llvs") as notes:
         notes.save(insert=rows(0))
-        with llvs.Projection(notes, view, definition, follows=False) as projection:
+        with llvs.sqlite.Projection(notes, view, definition, follows=False) as projection:
             projection.update()
             readers = [
                 subprocess.Popen([sys.executable, "-c", READER, str(view), str(last)], stdout=subprocess.PIPE, text=True) for _ in range(2)
@@ -674,7 +674,7 @@ def test_the_shell_reads_it(store: llvs.Store, view: Path) -> None:
     if shell is None:
         pytest.skip("there is no shell of SQLite")
     store.make_version(insert={"contact/1": b'{"lastName":"Smith","born":1815}'})
-    with llvs.Projection(store, view, PLAIN) as projection:
+    with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()
         told = subprocess.run([shell, str(view), "SELECT last, born FROM people"], capture_output=True, text=True, check=True)
     assert told.stdout == "Smith|1815\n"
@@ -704,7 +704,7 @@ def test_the_shell_reads_it_while_updates_go_on(store: llvs.Store, view: Path) -
         except BaseException as failure:
             failures.append(failure)
 
-    with llvs.Projection(store, view, SEARCHED) as projection:
+    with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         projection.update(versions[0])
         thread = threading.Thread(target=work)
         thread.start()
@@ -729,7 +729,7 @@ def test_two_that_update_one_database(store: llvs.Store, view: Path) -> None:
     def work(seed: int) -> None:
         chance = random.Random(seed)
         try:
-            with llvs.Projection(store, view, SEARCHED, busy_timeout=60) as projection:
+            with llvs.sqlite.Projection(store, view, SEARCHED, busy_timeout=60) as projection:
                 for _ in range(15):
                     projection.update(chance.choice(versions))
         except BaseException as failure:
@@ -748,14 +748,14 @@ def test_two_that_update_one_database(store: llvs.Store, view: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_child_that_was_forked(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={"contact/1": b"{}"})
-    projection = llvs.Projection(store, view, PLAIN)
+    projection = llvs.sqlite.Projection(store, view, PLAIN)
     projection.update()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             projection.update()
-        except llvs.ForkedError:
+        except llvs.errors.ForkedError:
             code = 0
         projection.close()
         os._exit(code)
@@ -776,13 +776,13 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
         view, calls, outcomes = tmp_path / f"{turn}.sqlite", [0], list[int]()
         # Something is in the log already, which a reader keeps there; by then the transaction has written behind it what SQLite's own
         # memory has no room for.
-        with llvs.Projection(store, view, {"tables": {"others": PEOPLE}}) as before:
+        with llvs.sqlite.Projection(store, view, {"tables": {"others": PEOPLE}}) as before:
             before.update(first)
             reader = sqlite3.connect(view)
             assert reader.execute("SELECT count(*) FROM llvs_projection").fetchall() == [(1,)]
-        projection = llvs.Projection(store, view, definition)
+        projection = llvs.sqlite.Projection(store, view, definition)
 
-        def progress(state: llvs.Progress) -> None:
+        def progress(state: llvs.control.Progress) -> None:
             calls[0] += 1
             # Behind the first values, which are read within the transaction.
             if calls[0] != 3 + turn * 2 or not state.completed:
@@ -798,7 +798,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
         code = 1
         try:
             changed = projection.update(progress=progress)
-        except llvs.ForkedError:
+        except llvs.errors.ForkedError:
             code = 0 if outcomes == [-1] else 2
         finally:
             if outcomes == [-1]:
@@ -823,7 +823,7 @@ def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, 
     common.chmod(0o1777)
     own.mkdir()
     for path in (common / "laid.sqlite", own / "theirs.sqlite"):
-        with llvs.Projection(store, path, PLAIN):
+        with llvs.sqlite.Projection(store, path, PLAIN):
             pass
         os.chown(path, 65534, 65534)
     (common / "empty.sqlite").touch()
@@ -834,9 +834,9 @@ def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, 
         os.chown(common / name, 65534, 65534, follow_symlinks=False)
     for name in "laid.sqlite", "empty.sqlite", "link.sqlite", "nowhere.sqlite":
         with pytest.raises(llvs.StorageError, match="belongs to another user"):
-            llvs.Projection(store, common / name, PLAIN)
+            llvs.sqlite.Projection(store, common / name, PLAIN)
     assert (common / "empty.sqlite").stat().st_size == 0 and not (tmp_path / "elsewhere.sqlite").exists()
     # Files in a folder of one's own, whoever owns them; and files of one's own.
     for path in own / "theirs.sqlite", common / "mine.sqlite":
-        with llvs.Projection(store, path, PLAIN) as projection:
+        with llvs.sqlite.Projection(store, path, PLAIN) as projection:
             assert projection.update() == 1

@@ -100,7 +100,7 @@ def test_what_is_implemented_is_opened_and_all_else_is_refused() -> None:
             about = f"{vector.name}: {error}"
             if vector.is_hybrid:
                 kind = "hybrid"
-                assert isinstance(error, llvs.InvalidArgumentError) and "not an identity of age" in str(error), about
+                assert isinstance(error, llvs.errors.InvalidArgumentError) and "not an identity of age" in str(error), about
             elif vector.is_armored:
                 kind = "armour"
                 assert error.code == ErrorCode.FOREIGN_FILE and "not a file of age" in str(error), about

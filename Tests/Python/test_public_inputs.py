@@ -21,7 +21,7 @@ def test_a_password_goes_in_clear_to_this_machine_alone(memory: llvs.Store) -> N
         try:
             with llvs.Exchange(memory, llvs.Remote(f"http+webdav{colon}{rest}", user="u", password="secret")):
                 pass
-        except (llvs.InvalidArgumentError, llvs.UnsupportedError):
+        except (llvs.errors.InvalidArgumentError, llvs.errors.UnsupportedError):
             continue
         accepted += 1
         host = one["hostname"].strip("[]")
@@ -30,7 +30,7 @@ def test_a_password_goes_in_clear_to_this_machine_alone(memory: llvs.Store) -> N
     assert accepted >= 2
 
 
-@llvs.model("named/")
+@llvs.models.model("named/")
 @dataclass
 class Named:
     texts: dict[str, str] = field(default_factory=dict)

@@ -50,13 +50,13 @@ def test_merges_go_inside_the_json_that_is_json() -> None:
     """Each file is embedded in an object in which both sides change other members."""
     for name, data in suite().items():
         base, newer, older = (b'{"keep":' + data + more for more in (b"}", b',"n":1}', b',"m":1}'))
-        merged = llvs.merge_values(base, newer, older, "auto")
+        merged = llvs.merge.merge_values(base, newer, older, "auto")
         if is_accepted(name):
             assert not merged.records and merged.data is not None, name
             found, kept = json.loads(merged.data, parse_float=str), json.loads(data, parse_float=str)
             assert found == {"keep": kept, "m": 1, "n": 1}, name
         else:
-            assert [record.kind for record in merged.records] == [llvs.ConflictKind.NOT_JSON] and merged.data == newer, name
+            assert [record.kind for record in merged.records] == [llvs.merge.ConflictKind.NOT_JSON] and merged.data == newer, name
 
 
 @needed("JSONTestSuite")
@@ -66,7 +66,7 @@ def test_models_and_rules_refuse_what_is_no_json() -> None:
             with pytest.raises(NotJSON):
                 parse(data)
             with pytest.raises(ValueError):
-                llvs.check_schema(data)
+                llvs.merge.check_schema(data)
         elif is_accepted(name):
             parse(data)
 
@@ -101,12 +101,12 @@ def test_merges_with_rules_go_inside_the_json_that_is_json(rule: str) -> None:
     """The member has no kind's own type in most files, and was not changed: it stays, whatever the rule for it."""
     for name, data in suite().items():
         base, newer, older = (b'{"keep":' + data + more for more in (b"}", b',"n":1}', b',"m":1}'))
-        merged = llvs.merge_values(base, newer, older, RULES[rule])
+        merged = llvs.merge.merge_values(base, newer, older, RULES[rule])
         if is_accepted(name):
             assert merged.data is not None and not merged.records, name
             assert json.loads(merged.data, parse_float=str) == {"keep": json.loads(data, parse_float=str), "m": 1, "n": 1}, name
         else:
-            assert [record.kind for record in merged.records] == [llvs.ConflictKind.NOT_JSON] and merged.data == newer, name
+            assert [record.kind for record in merged.records] == [llvs.merge.ConflictKind.NOT_JSON] and merged.data == newer, name
 
 
 @needed("JSONTestSuite")
@@ -115,7 +115,7 @@ def test_projections_have_columns_of_the_json_that_is_json(memory: llvs.Store, t
     files = {name: b'{"keep":' + data + b',"told":true}' for name, data in suite().items()}
     memory.make_version(insert=files)
     columns = [{"name": "told", "pointer": "/told", "type": "boolean"}, {"name": "keep", "pointer": "/keep", "type": "json"}]
-    with llvs.Projection(memory, tmp_path / "view.sqlite", {"tables": {"files": {"prefix": "", "columns": columns}}}) as view:
+    with llvs.sqlite.Projection(memory, tmp_path / "view.sqlite", {"tables": {"files": {"prefix": "", "columns": columns}}}) as view:
         view.update(memory.most_recent_head)
     with closing(sqlite3.connect(tmp_path / "view.sqlite")) as database:
         rows = {id: (told, keep) for id, told, keep in database.execute("SELECT id, told, keep FROM files")}
@@ -184,7 +184,7 @@ def test_no_file_of_the_suite_is_a_version(memory: llvs.Store, tmp_path: Path, w
     assert {problem.name for problem in result.problems} == names.keys() - set(result.retrieved)
 
 
-def retrieved(store: llvs.Store, folder: Path, transport: DictTransport, place: str) -> llvs.ExchangeResult:
+def retrieved(store: llvs.Store, folder: Path, transport: DictTransport, place: str) -> llvs.exchange.ExchangeResult:
     """Retrieves from the transport, or from a folder that has the same files."""
     if place == "folder":
         for kind, files in (("versions", transport.versions), ("changes", transport.changes)):

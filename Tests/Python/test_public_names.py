@@ -31,7 +31,7 @@ def names_of_files() -> list[str]:
 
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
-def test_stores_and_projections_have_any_name(tmp_path: Path, storage: llvs.StorageKind) -> None:
+def test_stores_and_projections_have_any_name(tmp_path: Path, storage: llvs.words.StorageKind) -> None:
     definition = {"tables": {"t": {"prefix": "", "columns": [{"name": "a", "pointer": "/a", "type": "integer"}]}}}
     for name in names_of_files():
         places = [tmp_path / kind for kind in ("stores", "views")]
@@ -40,7 +40,7 @@ def test_stores_and_projections_have_any_name(tmp_path: Path, storage: llvs.Stor
         path, view = (place / name for place in places)
         with llvs.Store(path, storage=storage, durability="normal") as store:
             version = store.make_version(insert={"x": b'{"a":1}'})
-            with llvs.Projection(store, view, definition) as projection:
+            with llvs.sqlite.Projection(store, view, definition) as projection:
                 projection.update(version)
         assert path.exists() and view.is_file(), ascii(name)
         with llvs.Store(path, storage=storage, durability="normal") as store:
@@ -77,14 +77,14 @@ def test_indexes_have_any_name() -> None:
             notes.register_schema({"merge": 1, "indexes": {name: {"prefix": "", "on": ["/a"]} for name in some}})
             for name in some:
                 assert list(notes.index(name).find(1)) == ["x"], ascii(name)
-    with llvs.Coordinator(storage="memory") as notes, pytest.raises(llvs.InvalidArgumentError):
+    with llvs.Coordinator(storage="memory") as notes, pytest.raises(llvs.errors.InvalidArgumentError):
         notes.register_schema({"merge": 1, "indexes": {"x" * 129: {"prefix": "", "on": ["/a"]}}})
 
 
 def test_models_have_any_prefix() -> None:
     with llvs.Coordinator(storage="memory") as notes:
         for name in sample(naughty()[::12], naughty()):
-            @llvs.model(name + "/")
+            @llvs.models.model(name + "/")
             @dataclass
             class Thing:
                 text: str = ""
@@ -106,7 +106,7 @@ def pointer(*names: str) -> str:
 def test_rules_reach_members_of_any_name() -> None:
     for name in naughty():
         base, newer, older = ({"a": {name: number}} for number in (1, 2, 3))
-        merged = llvs.merge_values(*(json.dumps(one).encode() for one in (base, newer, older)), {pointer("a", name): "counter"})
+        merged = llvs.merge.merge_values(*(json.dumps(one).encode() for one in (base, newer, older)), {pointer("a", name): "counter"})
         assert merged.data is not None and not merged.records, ascii(name)
         assert json.loads(merged.data) == {"a": {name: 4}}
 
@@ -121,7 +121,7 @@ def test_indexes_and_columns_reach_members_of_any_name(memory: llvs.Store, tmp_p
         some = names[start : start + 64]
         columns = [{"name": f"c{number}", "pointer": pointer(name), "type": "integer"} for number, name in enumerate(some)]
         view = tmp_path / f"{start}.sqlite"
-        with llvs.Projection(memory, view, {"tables": {"t": {"prefix": "", "columns": columns}}}) as projection:
+        with llvs.sqlite.Projection(memory, view, {"tables": {"t": {"prefix": "", "columns": columns}}}) as projection:
             projection.update(memory.most_recent_head)
         with closing(sqlite3.connect(view)) as database:
             assert database.execute("SELECT * FROM t").fetchall() == [("x", *range(start, start + len(columns)))]

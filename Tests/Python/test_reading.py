@@ -99,9 +99,9 @@ def test_ids_that_are_none(store: llvs.Store) -> None:
     version = store.make_version(insert={"a": b""})
     for bad in ("", "x" * 4097, "\ud800", "a\udc80b"):
         for ids in ([bad], ["a", bad, "é"]):
-            with pytest.raises(llvs.InvalidIDError):
+            with pytest.raises(llvs.errors.InvalidIDError):
                 store.values(ids, at=version)
-        with pytest.raises(llvs.InvalidIDError):
+        with pytest.raises(llvs.errors.InvalidIDError):
             store.value(bad, at=version)
     for wrong in (1, b"a", None):
         with pytest.raises(TypeError, match="is a str, not"):
@@ -136,7 +136,7 @@ def test_the_prototype_that_fits_everywhere(monkeypatch: pytest.MonkeyPatch) -> 
         for id, expected in data.items():
             assert fetch(store._argument, id.encode(), version.id.encode()) == (expected, version.id)
         assert fetch(store._argument, b"absent", version.id.encode()) is None
-        with pytest.raises(llvs.UnknownVersionError):
+        with pytest.raises(llvs.errors.UnknownVersionError):
             fetch(store._argument, b"small", b"nowhere")
 
 
@@ -166,7 +166,7 @@ def test_a_storage_may_read_while_it_is_read() -> None:
     at = other.make_version(insert={"x": b"of the other"})
     seen = []
 
-    class Reading(llvs.DictStorage):
+    class Reading(llvs.storage.DictStorage):
         def read(self, *arguments: Any) -> bytes:
             found = other.value("x", at=at)
             seen.append(found is not None and found.data == b"of the other")
@@ -174,7 +174,7 @@ def test_a_storage_may_read_while_it_is_read() -> None:
 
     with other:
         records: dict[int, bytes] = {}
-        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+        with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:
             version = store.make_version(insert={"a": b"1" * 300, "b": b"2" * 200}).id
         with llvs.Store(storage=Reading(records)) as store:
             for id, expected in (("a", b"1" * 300), ("b", b"2" * 200)):

@@ -16,7 +16,7 @@ from llvs.testing import Disturbance
 from waiting import eventually
 
 
-class Shelf(llvs.RemoteFiles):
+class Shelf(llvs.exchange.RemoteFiles):
     """Files in a dictionary, which several share."""
 
     def __init__(self, files: dict[str, bytes], name: str = "the shelf") -> None:
@@ -30,19 +30,19 @@ class Shelf(llvs.RemoteFiles):
         if self.failing is not None:
             raise self.failing
 
-    def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+    def list(self, directory: str) -> Iterator[llvs.exchange.RemoteFile]:
         self.call(f"list {directory}")
         folders = set()
         for name, data in list_of(self.files):
             parent, _, last = name.rpartition("/")
             if parent == directory:
-                yield llvs.RemoteFile(last, len(data))
+                yield llvs.exchange.RemoteFile(last, len(data))
             elif parent.startswith(directory + "/"):
                 folders.add(parent[len(directory) + 1 :].partition("/")[0])
         for folder in sorted(folders):
-            yield llvs.RemoteFile(folder, 0, is_directory=True)
+            yield llvs.exchange.RemoteFile(folder, 0, is_directory=True)
 
-    def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+    def read(self, name: str, offset: int, size: int) -> Optional[llvs.exchange.FileContent]:
         self.call(f"read {name}")
         data = self.files.get(name)
         if data is None:
@@ -50,7 +50,7 @@ class Shelf(llvs.RemoteFiles):
         # Large ones as files, so that both ways are gone.
         return io.BytesIO(data) if len(data) > 100_000 and not size else data[offset : offset + size if size else None]
 
-    def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+    def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
         self.call(f"publish {name}")
         data = io.BytesIO()
         file.write_to(data)
@@ -148,11 +148,11 @@ def test_a_large_value_that_comes_back_is_fetched_once(new_store: Callable[[], l
 
 
 def test_of_a_large_encrypted_pack_what_lacks_is_read(new_store: Callable[[], llvs.Store]) -> None:
-    first, away, files, me = new_store(), new_store(), dict[str, bytes](), llvs.new_identity()
+    first, away, files, me = new_store(), new_store(), dict[str, bytes](), llvs.exchange.new_identity()
     version = None
 
     class Parts(Shelf):
-        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.exchange.FileContent]:
             self.calls.append(f"part {name} {size}")
             return super().read(name, offset, size)
 
@@ -207,7 +207,7 @@ def test_without_ranges(new_store: Callable[[], llvs.Store]) -> None:
     class Whole(Shelf):
         has_ranges = False
 
-        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.exchange.FileContent]:
             assert offset == size == 0
             return super().read(name, offset, size)
 
@@ -247,7 +247,7 @@ def test_wrong_answers(new_store: Callable[[], llvs.Store]) -> None:
     class Says(Shelf):
         answer: Any = None
 
-        def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+        def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
             return self.answer  # type: ignore[no-any-return]
 
     with llvs.Exchange(store, Says({})) as way:
@@ -255,13 +255,13 @@ def test_wrong_answers(new_store: Callable[[], llvs.Store]) -> None:
             way.send()
 
     class More(Shelf):
-        def read(self, name: str, offset: int, size: int) -> Optional[llvs.FileContent]:
+        def read(self, name: str, offset: int, size: int) -> Optional[llvs.exchange.FileContent]:
             return self.files.get(name)
 
     places: defaultdict[int, dict[str, bytes]] = defaultdict(dict)
     with pytest.raises(llvs.testing.ConformanceError, match="Return all of them"):
         llvs.testing.check_files(lambda place: More(places[place]), only="parts of files")
-    with pytest.raises(llvs.InvalidArgumentError, match="name"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="name"):
         llvs.Exchange(store, Shelf({}, name=""))
 
 
@@ -270,7 +270,7 @@ def test_cancelling_while_a_file_is_published(new_store: Callable[[], llvs.Store
     store.make_version(insert={"large": bytes(3_000_000)})
 
     class Slow(Shelf):
-        def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+        def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
             token.cancel()
             return super().publish(name, file, replaces)
 
@@ -291,13 +291,13 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
         way.send()
     before = dict(files)
     with llvs.Exchange(store, llvs.Remote(Shelf(files, "another name"), passphrase="six random words")) as way:
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             way.send()
     assert files == before
-    with pytest.raises(llvs.InvalidArgumentError, match="interchange"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="interchange"):
         llvs.Exchange(store, llvs.Remote(Shelf(files), layout="interchange", passphrase="x"))
 
-    class Single(llvs.Transport):
+    class Single(llvs.exchange.Transport):
         def list(self) -> Any:
             return []
 
@@ -310,7 +310,7 @@ def test_keys(new_store: Callable[[], llvs.Store]) -> None:
         def send(self, files: Any) -> None:
             pass
 
-    with pytest.raises(llvs.InvalidArgumentError, match="single versions unencrypted"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="single versions unencrypted"):
         llvs.Exchange(store, llvs.Remote(Single(), passphrase="x"))
     with pytest.raises(TypeError, match="RemoteFiles"):
         llvs.Remote(7)  # type: ignore[arg-type]
@@ -324,4 +324,4 @@ def test_what_an_exception_says_is_known_to_the_library(tmp_path: Path) -> None:
         notes.save(insert={"x": b"1"})
         with llvs.Syncer(notes) as syncer:
             place = eventually(lambda: next((place for place in syncer.status.places if place.error is not None), None))
-    assert place.reason == llvs.SyncReason.NO_SPACE and "the shelf is full" in str(place.error)
+    assert place.reason == llvs.syncer.SyncReason.NO_SPACE and "the shelf is full" in str(place.error)

@@ -7,7 +7,8 @@ from typing import Callable
 
 import llvs
 import pytest
-from llvs import ErrorCode, SyncReason
+from llvs import ErrorCode
+from llvs.syncer import SyncReason
 
 
 def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
@@ -21,7 +22,7 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
         assert len(way.announce_move("sftp://there/ä/").sent) == 0
         (problem,) = other.retrieve().problems
         assert problem.code == ErrorCode.PLACE_MOVED and "sftp://there/ä/" in str(problem.reason)
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             way.announce_move("")
         here, there = way.remote_status(), other.remote_status()
         assert here is not None and there is not None
@@ -29,14 +30,14 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
         assert (there.layout, there.epoch, there.packs) == ("bridged", None, 1) and there.bytes > 300 and there.listed is not None
         (writer,) = there.writers
         assert (writer.number, writer.here, len(writer.id)) == (2, False, 13) and writer.last_seen is not None
-        assert here.writers[0] == llvs.RemoteWriter(writer.id, 2, None, True, "Ann's laptop") and writer.name == "Ann's laptop"
+        assert here.writers[0] == llvs.exchange.RemoteWriter(writer.id, 2, None, True, "Ann's laptop") and writer.name == "Ann's laptop"
     with llvs.Exchange(first, tmp_path / "single") as way:
         way.send()
         assert way.remote_status() is None
-        with pytest.raises(llvs.UnsupportedError):
+        with pytest.raises(llvs.errors.UnsupportedError):
             way.announce_move("elsewhere")
     for name in ("a\nb", "x" * 129):
-        with pytest.raises(llvs.InvalidArgumentError, match="name of a device"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="name of a device"):
             llvs.Exchange(first, llvs.Remote((tmp_path / "place").as_uri(), device_name=name))
     # The status is available before this process has exchanged with the place.
     with llvs.Exchange(second, place) as way:
@@ -45,7 +46,8 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
 
 def test_a_syncer_tells_it(tmp_path: Path) -> None:
     place = (tmp_path / "place").as_uri() + "?layout=packed"
-    with llvs.Coordinator(tmp_path / "a", exchange=place) as notes, llvs.Syncer(notes, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+    offline = llvs.syncer.SyncConditions.OFFLINE
+    with llvs.Coordinator(tmp_path / "a", exchange=place) as notes, llvs.Syncer(notes, conditions=offline) as syncer:
         notes.save(insert={"a": b"x" * 1_000})
         assert syncer.run()
         (told,) = syncer.status.places

@@ -27,9 +27,9 @@ def test_the_version_at_a_time(store: llvs.Store) -> None:
     for time, expected in table:
         assert store.version_at(time) == store.version_at(time, merged) == expected, time
     assert store.version_at(2500, c) == a and store.version_at(datetime.fromtimestamp(2000, timezone.utc)) == b
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         store.version_at(float("nan"))
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         store.version_at(0, "nothing")
     with llvs.Coordinator(storage="memory") as notes:
         assert notes.version_at(1e10) is None

@@ -266,11 +266,11 @@ def test_without_rules() -> None:
 def test_rules_that_cannot_be_used() -> None:
     store, a, b = conflicting()
     with store:
-        with pytest.raises(llvs.InvalidArgumentError) as invalid:
+        with pytest.raises(llvs.errors.InvalidArgumentError) as invalid:
             store.merge(a, b, llvs.Rules({"/a": "best"}))
         assert invalid.value.path == "/~1a"
         newer = store.make_version(b, update={"__llvs_schema": b'{"merge":2}'})
-        with pytest.raises(llvs.UnsupportedError, match="newer version of the library") as unknown:
+        with pytest.raises(llvs.errors.UnsupportedError, match="newer version of the library") as unknown:
             store.merge(a, newer)
         assert unknown.value.path == "/merge"
         assert len(store.heads()) == 2
@@ -281,8 +281,8 @@ def test_the_fallback_of_an_arbiter() -> None:
     class Asking:
         fallback = llvs.Rules()
 
-        def resolve(self, merge: llvs.Merge, store: llvs.Store) -> llvs.Resolution:
-            return llvs.PASS
+        def resolve(self, merge: llvs.merge.Merge, store: llvs.Store) -> llvs.merge.Resolution:
+            return llvs.merge.PASS
 
     store, a, b = conflicting()
     with store:

@@ -86,7 +86,7 @@ def test_the_larger_number_of_a_form_is_no_contradiction() -> None:
 def test_rules_that_are_wrong() -> None:
     with llvs.Store(storage="memory") as store:
         empty = store.make_version(insert={"a": b"1"})
-        assert store.schema(empty) == llvs.Schema(None, None, False, None, (), None)
+        assert store.schema(empty) == llvs.merge.Schema(None, None, False, None, (), None)
         good = store.make_version(empty, update={"__llvs_schema": rules(a="set")})
         bad = store.make_version(good, update={"__llvs_schema": b'{"merge":1,"ids":{"a/":"sat"}}'})
         found = store.schema(bad)
@@ -95,13 +95,13 @@ def test_rules_that_are_wrong() -> None:
         # A registered rule replaces an invalid one.
         assert store.schema(bad, rules(a="set")).changed
         for given in (b"[1]", b'{"merge":1,"ids":{"a/":"sat"}}'):
-            with pytest.raises(llvs.InvalidArgumentError):
+            with pytest.raises(llvs.errors.InvalidArgumentError):
                 store.schema(good, given)
         newer = store.make_version(good, update={"__llvs_schema": b'{"merge":2}'})
         assert store.schema(newer).problem is not None
-        with pytest.raises(llvs.UnsupportedError):
+        with pytest.raises(llvs.errors.UnsupportedError):
             store.schema(newer, rules(a="set"))
-        with pytest.raises(llvs.UnknownVersionError):
+        with pytest.raises(llvs.errors.UnknownVersionError):
             store.schema("nowhere")
 
 
@@ -117,7 +117,7 @@ def test_a_coordinator_registers_once() -> None:
         # A contradiction is reported each time, and nothing is stored for it.
         other = notes.register_schema(rules(a="list"))
         assert len(other.contradictions) == 1 and other.version is None and notes["__llvs_schema"] == rules(a="set")
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             notes.register_schema(b"{}")
 
 
@@ -168,7 +168,7 @@ def test_a_key_has_at_most_16_pointers(rule: dict[str, Any]) -> None:
     def schema(count: int) -> bytes:
         return json.dumps({"merge": 1, "ids": {"a": {"/l": {**rule, member: ["/id"] * count}}}}).encode()
 
-    llvs.check_schema(schema(16))
-    with pytest.raises(llvs.InvalidArgumentError) as refused:
-        llvs.check_schema(schema(17))
+    llvs.merge.check_schema(schema(16))
+    with pytest.raises(llvs.errors.InvalidArgumentError) as refused:
+        llvs.merge.check_schema(schema(17))
     assert refused.value.path == f"/ids/a/~1l/{member}/16" and "16" in str(refused.value)

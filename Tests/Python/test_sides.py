@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from sampling import sample
 
 
-@llvs.model("contact/")
+@llvs.models.model("contact/")
 @dataclass
 class Contact:
     name: str = ""
@@ -35,14 +35,14 @@ def test_who_set_the_sides() -> None:
         newer, older = store.sides("a", *merged.predecessors)
         assert newer.by is not None and older.by is not None
         assert (newer.by.id, older.by.id, newer.by.device, older.by.device) == (two.id, one.id, "phone", "laptop")
-        assert (newer.at, older.at) == (two.id, above.id) and newer.reference == llvs.Reference("a", two.id)
+        assert (newer.at, older.at) == (two.id, above.id) and newer.reference == llvs.store.Reference("a", two.id)
         assert store.sides("a", two, above) == (newer, older), "in any order"
         # Removed there: who has a value is the newer, whenever it was removed.
         gone = store.make_version(root, remove=["a"], timestamp=500.0)
         newer, older = store.sides("a", gone, two)
         assert newer.at == two.id and older.reference is None and older.by is not None and older.by.id == gone.id
         assert store.sides("none", one, two).newer.by is None
-        with pytest.raises(llvs.UnknownVersionError):
+        with pytest.raises(llvs.errors.UnknownVersionError):
             store.sides("a", one, "nowhere")
 
 
@@ -88,7 +88,7 @@ def _told(text: Optional[bytes], path: Any) -> Any:
     return found if found is None or path else found["x"]
 
 
-def _at(store: llvs.Store, side: llvs.MergeSide) -> Any:
+def _at(store: llvs.Store, side: llvs.merge.MergeSide) -> Any:
     found = store.value("a", at=side.at)
     return None if found is None else json.loads(found.data)["x"]
 
@@ -105,7 +105,7 @@ def test_the_history_of_an_object() -> None:
         past = list(people.history("1"))
         assert [one.kind.value for one in past] == ["remove", "update", "update", "insert"]
         assert [one.object for one in past] == [None, None, Contact("Ann", "Bonn"), Contact("Ann")]
-        assert past[0].problem is None and isinstance(past[1].problem, llvs.DecodeError) and past[2].problem is None
+        assert past[0].problem is None and isinstance(past[1].problem, llvs.models.DecodeError) and past[2].problem is None
         assert (past[2].version.description, past[2].version.device) == ("Ann has moved", "laptop")
         assert past[1].version.description is None
         assert list(people.history("3")) == []
@@ -133,7 +133,7 @@ def test_a_form_that_was_open_meanwhile() -> None:
         with people.edit("1", at=opened):
             pass
         assert notes.current_version.id == before
-        with pytest.raises(llvs.UnknownVersionError), people.edit("1", at="nowhere"):
+        with pytest.raises(llvs.errors.UnknownVersionError), people.edit("1", at="nowhere"):
             pass
 
 

@@ -20,7 +20,7 @@ STORAGES = ("file", "sqlite", "memory", "host")
 BODY, FILE, BLOCK = 8, 64, 65_536
 
 
-def total(rows: tuple[llvs.SizeRow, ...]) -> tuple[int, ...]:
+def total(rows: tuple[llvs.store.SizeRow, ...]) -> tuple[int, ...]:
     return tuple(sum(getattr(row, name) for row in rows) for name in ("values", "value_bytes", "bytes", "current_bytes", "past_bytes"))
 
 
@@ -30,7 +30,7 @@ def stored(size: int, storage: str) -> int:
     return BODY + size
 
 
-def expect_sums(report: llvs.SizeReport) -> None:
+def expect_sums(report: llvs.store.SizeReport) -> None:
     """The groups add up as documented."""
     kinds = {row.name: row for row in report.by_kind}
     assert list(kinds) == ["record", "value", "blob", "cache", "other"]
@@ -151,7 +151,7 @@ def test_caches_are_a_kind(tmp_path: Path) -> None:
 def test_what_it_refuses(tmp_path: Path) -> None:
     store = llvs.Store(tmp_path / "notes")
     for depth, limit in ((0, 1), (1, 0), (-1, 1), (None, -5)):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             store.size(depth=depth, limit=limit)
     empty = store.size()
     assert empty.versions == empty.values == 0 and empty.by_prefix == empty.by_month == empty.by_version == ()
@@ -164,7 +164,7 @@ def test_what_it_refuses(tmp_path: Path) -> None:
         store.size(cancel=token)
     seen: list[int] = []
     store.size(progress=lambda progress: seen.append(progress.stage) or True)  # type: ignore[func-returns-value]
-    assert set(seen) == {llvs.Stage.READING}
+    assert set(seen) == {llvs.control.Stage.READING}
     assert asyncio.run(llvs.aio.call(store.size, "a", depth=None)).by_prefix[0].name == "a"
     store.close()
     with pytest.raises(llvs.ClosedError):

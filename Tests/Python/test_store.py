@@ -28,9 +28,9 @@ def test_a_version_and_its_values(store: llvs.Store) -> None:
     assert store.value("note/1", at=v1) == llvs.Value("note/1", b"hello", v1.id)
     found = store.value("note/1", at=v2.id)
     assert found is not None
-    assert found.data == b"world" and found.stored_version == v2.id and found.reference == llvs.Reference("note/1", v2.id)
+    assert found.data == b"world" and found.stored_version == v2.id and found.reference == llvs.store.Reference("note/1", v2.id)
     assert store.value("note/2", at=v2) is None
-    assert store.reference("note/1", at=v2) == llvs.Reference("note/1", v2.id)
+    assert store.reference("note/1", at=v2) == llvs.store.Reference("note/1", v2.id)
     assert store.reference("nothing", at=v2) is None
 
 
@@ -56,7 +56,7 @@ def test_read_only(place: Places) -> None:
         version = store.make_version(insert={"a": b"1"})
     with place.open(read_only=True) as store:
         assert store.at(version)["a"] == b"1"
-        with pytest.raises(llvs.PermissionDeniedError) as caught:
+        with pytest.raises(llvs.errors.PermissionDeniedError) as caught:
             store.make_version(version, update={"a": b"2"})
         assert caught.value.code == llvs.ErrorCode.READ_ONLY and isinstance(caught.value, PermissionError)
 
@@ -162,7 +162,7 @@ def test_many_values_at_once(store: llvs.Store) -> None:
     found = store.values(ids, at=version)
     assert [value.data if value else None for value in found] == [entries.get(id) for id in ids]
     assert [value.id for value in found if value] == [id for id in ids if id in entries]
-    references = [llvs.Reference(id, version.id) for id in ["id 7", "missing", "id 8"]]
+    references = [llvs.store.Reference(id, version.id) for id in ["id 7", "missing", "id 8"]]
     assert [value and value.data for value in store.values_by_reference(references)] == [entries["id 7"], None, entries["id 8"]]
     assert store.value_by_reference(references[1]) is None
     assert store.values([], at=version) == [] and store.values_by_reference([]) == []
@@ -172,17 +172,17 @@ def test_insert_and_update_are_labelled_truly(store: llvs.Store) -> None:
     v1 = store.make_version(update={"a": b"1"})
     v2 = store.make_version(v1, insert={"a": b"2", "b": b"3"})
     v3 = store.make_version(
-        v2, remove=["a", "nothing"], changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.update("c", b"")]
+        v2, remove=["a", "nothing"], changes=[llvs.Change.preserve(llvs.store.Reference("b", v2.id)), llvs.Change.update("c", b"")]
     )
     assert [(change.kind, change.id) for change in store.changes(v1)] == [("insert", "a")]
     assert [(str(change.kind), change.id) for change in store.changes(v2)] == [("update", "a"), ("insert", "b")]
-    assert {change.id: change.kind for change in store.changes(v3)}["a"] is llvs.ChangeKind.REMOVE
+    assert {change.id: change.kind for change in store.changes(v3)}["a"] is llvs.store.ChangeKind.REMOVE
     # Only merges record a preserve: with one predecessor the bytes are the version's own.
     v4 = store.make_version(
-        v3, changes=[llvs.Change.preserve(llvs.Reference("b", v2.id)), llvs.Change.preserve(llvs.Reference("a", v2.id))]
+        v3, changes=[llvs.Change.preserve(llvs.store.Reference("b", v2.id)), llvs.Change.preserve(llvs.store.Reference("a", v2.id))]
     )
     assert [(str(change.kind), change.id, change.reference) for change in store.changes(v4)] == [
-        ("insert", "a", llvs.Reference("a", v4.id))
+        ("insert", "a", llvs.store.Reference("a", v4.id))
     ]
     assert dict(store.at(v3).items()) == {"b": b"3", "c": b""}
 
@@ -191,9 +191,9 @@ def test_differences(store: llvs.Store) -> None:
     v1 = store.make_version(insert={"a": b"1", "b": b"2"})
     v2 = store.make_version(v1, update={"a": b"3"}, remove=["b"], insert={"c": b"4"})
     assert list(store.diff(v1, v2)) == [
-        llvs.Change(llvs.ChangeKind.UPDATE, "a", b"3", llvs.Reference("a", v2.id)),
-        llvs.Change(llvs.ChangeKind.REMOVE, "b"),
-        llvs.Change(llvs.ChangeKind.INSERT, "c", b"4", llvs.Reference("c", v2.id)),
+        llvs.Change(llvs.store.ChangeKind.UPDATE, "a", b"3", llvs.store.Reference("a", v2.id)),
+        llvs.Change(llvs.store.ChangeKind.REMOVE, "b"),
+        llvs.Change(llvs.store.ChangeKind.INSERT, "c", b"4", llvs.store.Reference("c", v2.id)),
     ]
     back = list(store.diff(v2, v1))
     assert [(change.kind.value, change.id, change.data) for change in back] == [
@@ -235,7 +235,7 @@ def test_histories_of_a_length(memory: llvs.Store) -> None:
     assert list(memory.history(whole[7], hiding=[whole[20]], limit=5)) == whole[7:12]
     assert list(memory.history(prefix="b", limit=2)) == list(memory.history(prefix="b"))[:2] == list(memory.versions_of("b"))[:2]
     for wrong in (lambda: memory.history(limit=-1), lambda: memory.value_history("a", limit=-1)):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             wrong()
 
 
@@ -248,11 +248,11 @@ def test_branches(store: llvs.Store) -> None:
     assert store.heads(branch="nothing") == ()
     assert store.heads(limit=2) == store.heads()[:2] and store.heads(branch="draft", limit=1) == store.heads(branch="draft")[:1]
     assert store.heads(limit=0) == () and len(store.heads()) == 3
-    with pytest.raises(llvs.InvalidMetadataError):
+    with pytest.raises(llvs.errors.InvalidMetadataError):
         store.heads(branch="")
     assert store.make_version(one).branch is None
     assert store.merge_heads(main, selection="unbranched") is not None
-    name = llvs.make_branch_name("draft")
+    name = llvs.store.make_branch_name("draft")
     assert name.startswith("draft_") and len(name) == len("draft_") + 36
 
 
@@ -273,10 +273,10 @@ def test_metadata(store: llvs.Store) -> None:
 def test_the_same_again_under_its_id(store: llvs.Store) -> None:
     v1 = store.make_version(insert={"a": b"1"}, id="mine")
     assert v1.id == "mine" and store.make_version(insert={"a": b"1"}, id="mine") == v1
-    with pytest.raises(llvs.VersionMismatchError) as caught:
+    with pytest.raises(llvs.errors.VersionMismatchError) as caught:
         store.make_version(insert={"a": b"2"}, id="mine")
     assert caught.value.version_id == "mine"
-    with pytest.raises(llvs.InvalidIDError) as caught2:
+    with pytest.raises(llvs.errors.InvalidIDError) as caught2:
         store.make_version(insert={"a": b"2"}, id="MINE", root=True)
     assert caught2.value.code == llvs.ErrorCode.INVALID_VERSION_ID
 
@@ -324,7 +324,7 @@ def test_versions_and_values_are_plain_things(memory: llvs.Store) -> None:
     assert version == memory.version(version.id) and hash(version) == hash(memory.version(version.id)) and version != "x"
     value = memory.value("a", at=version)
     assert value is not None and pickle.loads(pickle.dumps(value)) == value and copy.copy(value) == value
-    assert json.dumps(llvs.ChangeKind.PRESERVE_REMOVAL) == '"preserve_removal"'
+    assert json.dumps(llvs.store.ChangeKind.PRESERVE_REMOVAL) == '"preserve_removal"'
     with pytest.raises(TypeError):
         pickle.dumps(memory)
     with pytest.raises(TypeError):
@@ -334,13 +334,13 @@ def test_versions_and_values_are_plain_things(memory: llvs.Store) -> None:
 
 def test_progress_and_cancellation_of_verify(memory: llvs.Store) -> None:
     version = memory.make_version(insert={"a": b"1"})
-    seen: list[llvs.Progress] = []
+    seen: list[llvs.control.Progress] = []
 
-    def progress(now: llvs.Progress) -> None:
+    def progress(now: llvs.control.Progress) -> None:
         seen.append(now)
 
     memory.verify(progress=progress)
-    assert seen and all(now.stage == llvs.Stage.VERIFYING for now in seen)
+    assert seen and all(now.stage == llvs.control.Stage.VERIFYING for now in seen)
     with pytest.raises(llvs.CancelledError):
         memory.verify(progress=lambda now: False)
     with llvs.CancelToken() as token:
@@ -367,8 +367,8 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_log(tmp_path: Path) -> None:
     import logging
 
-    lines: list[tuple[llvs.LogLevel, str]] = []
-    observer = llvs.observe_log(lambda level, message: lines.append((level, message)), "debug")
+    lines: list[tuple[llvs.log.LogLevel, str]] = []
+    observer = llvs.log.observe_log(lambda level, message: lines.append((level, message)), "debug")
     with llvs.Store(tmp_path / "store") as store:
         store.make_version(insert={"a": b"secret-bytes"})
     observer.close()
@@ -380,8 +380,8 @@ def test_log(tmp_path: Path) -> None:
     assert not any("secret-bytes" in message for _, message in lines)
     with llvs.log_to(logging.getLogger("llvs"), "error"):
         pass
-    with pytest.raises(llvs.InvalidArgumentError):
-        llvs.observe_log(print, "loud")
+    with pytest.raises(llvs.errors.InvalidArgumentError):
+        llvs.log.observe_log(print, "loud")
 
 
 def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
@@ -395,21 +395,21 @@ def test_snapshots(new_store: Callable[[], llvs.Store], tmp_path: Path) -> None:
     assert restored.id == made.id
     assert dict(other.at(v2).items()) == dict(store.at(v2).items())
     other.make_version(v2)
-    with pytest.raises(llvs.SnapshotError) as caught:
+    with pytest.raises(llvs.errors.SnapshotError) as caught:
         other.restore_snapshot(tmp_path / "snapshot")
     assert caught.value.code == llvs.ErrorCode.STORE_NOT_EMPTY
     fresh = new_store()
     with pytest.raises(llvs.NotFoundError):
         fresh.restore_snapshot(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(llvs.SnapshotError) as caught:
+    with pytest.raises(llvs.errors.SnapshotError) as caught:
         fresh.restore_snapshot(tmp_path / "empty")
     assert caught.value.code == llvs.ErrorCode.SNAPSHOT_MISSING
     chunk = next((tmp_path / "snapshot").rglob("chunk-*"))
     data = bytearray(chunk.read_bytes())
     data[len(data) // 2] ^= 1
     chunk.write_bytes(data)
-    with pytest.raises(llvs.SnapshotError) as caught:
+    with pytest.raises(llvs.errors.SnapshotError) as caught:
         fresh.restore_snapshot(tmp_path / "snapshot")
     assert caught.value.code == llvs.ErrorCode.SNAPSHOT_DAMAGED and fresh.heads() == ()
 
@@ -473,7 +473,7 @@ def test_what_reading_raises_comes_out_and_nothing_is_stored(tmp_path: Path) -> 
             ([LARGE, "text"], TypeError),
             ([1, 2], TypeError),
             (io.StringIO("text"), TypeError),
-            (Waiting(), llvs.InvalidArgumentError),
+            (Waiting(), llvs.errors.InvalidArgumentError),
         ):
             with pytest.raises(problem):
                 store.make_version(insert={"good": io.BytesIO(LARGE), "bad": value})
@@ -482,7 +482,7 @@ def test_what_reading_raises_comes_out_and_nothing_is_stored(tmp_path: Path) -> 
                 store.make_version(insert={"bad": value})
         assert store.heads() == ()
         assert list((tmp_path / "store" / "blobs").iterdir()) == []
-        with pytest.raises(llvs.DuplicateIDError):
+        with pytest.raises(llvs.errors.DuplicateIDError):
             store.make_version(insert={"a": b"x"}, update={"a": io.BytesIO(b"y")})
 
 
@@ -505,7 +505,7 @@ def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "damaged", read_only=True) as store:
         report = store.verify()
         # The value alone is lost: its version and what builds on it are here.
-        assert [(d.version, d.lost, d.value_id) for d in report.damages] == [(second.id, llvs.Loss.VALUE, "lost")]
+        assert [(d.version, d.lost, d.value_id) for d in report.damages] == [(second.id, llvs.store.Loss.VALUE, "lost")]
         assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 0
         assert {version.id for version in store.history()} == {first.id, second.id, third.id}
         assert store.at(third)["new"] == b"3" and store.at(first)["lost"] == b"1"
@@ -516,7 +516,7 @@ def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
     assert (salvaged.versions, salvaged.waiting) == (1, 1)
     (made,) = salvaged.made
     assert made.original == third.id and not made.is_complete
-    assert any(d.version == second.id and d.lost is llvs.Loss.VALUE and d.value_id == "lost" for d in salvaged.damages)
+    assert any(d.version == second.id and d.lost is llvs.store.Loss.VALUE and d.value_id == "lost" for d in salvaged.damages)
     with llvs.Store(tmp_path / "new") as store:
         assert dict(store.at(first)) == {"kept": b"1", "lost": b"1"}
         assert dict(store.at(made.version)) == {"kept": b"1", "lost": b"1", "new": b"3"}

@@ -32,10 +32,10 @@ def sync(devices: Devices) -> None:
 @dataclass
 class Item:
     id: str = ""
-    visits: Annotated[int, llvs.Counter()] = 0
+    visits: Annotated[int, llvs.models.Counter()] = 0
 
 
-@llvs.model("board/")
+@llvs.models.model("board/")
 @dataclass
 class Board:
     todo: list[Item] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Board:
     done: list[Item] = field(default_factory=list)
 
 
-@llvs.model("card/")
+@llvs.models.model("card/")
 @dataclass
 class Card:
     column: str = "todo"
@@ -172,7 +172,7 @@ def test_an_element_of_a_list_that_is_put_into_another_slot_removes_the_one_ther
     """A list without equal elements goes by its elements: all that was removed and added is in the result, but no four slots."""
     def merged(rule: str, *values: list[int]) -> tuple[list[int], int]:
         base, newer, older = (json.dumps({"v": value}).encode() for value in values)
-        found = llvs.merge_values(base, newer, older, {"/v": rule})
+        found = llvs.merge.merge_values(base, newer, older, {"/v": rule})
         return json.loads(found.data or b"")["v"], len(found.records)
 
     sides = [1, 2, 3, 4], [1, 2, 3, 8], [1, 2, 4, 8]

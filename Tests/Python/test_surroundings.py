@@ -77,13 +77,13 @@ def test_an_exchange_with_what_is_no_place(memory: llvs.Store, place: Any, tmp_p
     if place is not None:
         with pytest.raises(TypeError):
             llvs.Coordinator(tmp_path / "store", exchange=place)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Coordinator(tmp_path / "store", exchange="")
     assert not (tmp_path / "store").exists()
 
 
 def test_names_that_are_none(memory: llvs.Store) -> None:
-    class Numbers(llvs.Transport):
+    class Numbers(llvs.exchange.Transport):
         def list(self) -> Any:
             return [5]
 

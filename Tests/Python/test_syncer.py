@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 import llvs
-from llvs import SyncConditions, SyncReason, SyncState
+from llvs.syncer import SyncConditions, SyncReason, SyncState
 from waiting import GUARD, eventually, returns
 
 #: Settings with which only the test itself leads to rounds.
@@ -25,15 +25,15 @@ class Events:
     """Hears them, and keeps those of rounds."""
 
     def __init__(self) -> None:
-        self.all: list[llvs.SyncEvent] = []
+        self.all: list[llvs.syncer.SyncEvent] = []
         self.threads: set[int] = set()
 
-    def __call__(self, event: llvs.SyncEvent) -> None:
+    def __call__(self, event: llvs.syncer.SyncEvent) -> None:
         self.threads.add(threading.get_ident())
         self.all.append(event)
 
     @property
-    def rounds(self) -> list[llvs.SyncResult]:
+    def rounds(self) -> list[llvs.coordinator.SyncResult]:
         return [event.round for event in self.all if event.round is not None]
 
 
@@ -131,7 +131,7 @@ def test_what_was_retrieved_leads_to_no_further_round(tmp_path: Path, phone: llv
 def test_exchanges_attached_later_take_part(tmp_path: Path) -> None:
     with llvs.Coordinator(tmp_path / "s.llvs") as notes, llvs.Syncer(notes, **SELDOM) as syncer:
         notes.save(insert={"a": b"1"})
-        with pytest.raises(llvs.InvalidArgumentError, match="attach"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="attach"):
             syncer.run()
         assert syncer.status.places == () and syncer.status.next_round is None
         notes.attach(tmp_path / "later")
@@ -222,13 +222,13 @@ def test_offline_and_paused(laptop: llvs.Coordinator, later: Callable[[], None])
         eventually(lambda: syncer.status.sent == 2)
 
 
-class Slow(llvs.Transport):
+class Slow(llvs.exchange.Transport):
     """Takes its time, and can be left waiting."""
 
     name = "slow"
 
     def __init__(self) -> None:
-        self.files: dict[str, llvs.VersionFiles] = {}
+        self.files: dict[str, llvs.exchange.VersionFiles] = {}
         self.entered = threading.Event()
         self.go_on = threading.Event()
 
@@ -237,14 +237,14 @@ class Slow(llvs.Transport):
         assert self.go_on.wait(GUARD)
         return [*self.files]
 
-    def goes_on_once(self, met: Callable[[], bool]) -> Callable[[llvs.Progress], None]:
+    def goes_on_once(self, met: Callable[[], bool]) -> Callable[[llvs.control.Progress], None]:
         """Receives the progress of a call that waits for the round. Whatever ends the call makes the round end before the call reports
         progress
         again: then it continues.
         """
         seen = 0
 
-        def hear(_: llvs.Progress) -> None:
+        def hear(_: llvs.control.Progress) -> None:
             nonlocal seen
             seen += met()
             if seen >= 2:
@@ -308,7 +308,7 @@ def test_cancelling_a_run(tmp_path: Path) -> None:
 
 def test_progress_is_told(laptop: llvs.Coordinator) -> None:
     laptop.save(insert={"a": b"1"})
-    heard: list[llvs.Progress] = []
+    heard: list[llvs.control.Progress] = []
     events = Events()
     with llvs.Syncer(laptop, events, conditions=SyncConditions.PAUSE) as syncer:
         assert syncer.run(progress=heard.append)
@@ -319,7 +319,7 @@ def test_progress_is_told(laptop: llvs.Coordinator) -> None:
 def test_callbacks_may_use_everything_but_run(laptop: llvs.Coordinator) -> None:
     found: list[Any] = []
 
-    def hear(event: llvs.SyncEvent) -> None:
+    def hear(event: llvs.syncer.SyncEvent) -> None:
         if event.round is None or found:
             return
         try:
@@ -388,15 +388,15 @@ def test_wrong_arguments(laptop: llvs.Coordinator, tmp_path: Path) -> None:
         llvs.Syncer(laptop, 5)  # type: ignore[arg-type]
     for name in ("after_save", "after_saves", "poll", "longest_poll", "longest_pause"):
         for value in (0, -1, float("nan"), float("inf"), "1"):
-            with pytest.raises(llvs.InvalidArgumentError, match=name):
+            with pytest.raises(llvs.errors.InvalidArgumentError, match=name):
                 llvs.Syncer(laptop, **{name: value})  # type: ignore[arg-type]
-    with pytest.raises(llvs.InvalidArgumentError, match="unbranched"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="unbranched"):
         llvs.Syncer(laptop, heads="some")
-    with pytest.raises(llvs.InvalidArgumentError, match="conditions"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="conditions"):
         llvs.Syncer(laptop, conditions=64)  # type: ignore[arg-type]
     laptop.save(insert={"a": b"1"})
     laptop.close()
-    with llvs.Coordinator(tmp_path / "laptop.llvs", read_only=True) as reading, pytest.raises(llvs.PermissionDeniedError):
+    with llvs.Coordinator(tmp_path / "laptop.llvs", read_only=True) as reading, pytest.raises(llvs.errors.PermissionDeniedError):
         llvs.Syncer(reading)
     with pytest.raises(llvs.ClosedError):
         llvs.Syncer(laptop)
@@ -428,14 +428,14 @@ def test_many_threads(laptop: llvs.Coordinator, phone: llvs.Coordinator) -> None
 @pytest.mark.parametrize("place", ["", "memory:a place of its own"])
 @pytest.mark.parametrize("conditions", [SyncConditions.NONE, SyncConditions.OFFLINE | SyncConditions.BACKGROUND])
 def test_what_comes_over_a_link_is_merged_at_once(place: str, conditions: SyncConditions) -> None:
-    pairing, events = llvs.make_pairing(), Events()
+    pairing, events = llvs.live.make_pairing(), Events()
     with llvs.Coordinator(storage="memory") as a, llvs.Coordinator(storage="memory", exchange=place or None) as b:
         a.save(update={"before": b"1"})
         b.save(update={"own": b"1"})
         with (
             llvs.Syncer(b, events, conditions=conditions, **SELDOM) as syncer,
-            llvs.listen({pairing: a.store}, ("127.0.0.1", 0)) as listener,
-            llvs.connect(b.store, listener.address, pairing) as link,
+            llvs.live.listen({pairing: a.store}, ("127.0.0.1", 0)) as listener,
+            llvs.live.connect(b.store, listener.address, pairing) as link,
         ):
             link.wait(GUARD)
             eventually(lambda: "before" in b and "own" in b)

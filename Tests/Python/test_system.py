@@ -23,7 +23,7 @@ import llvs
 def few_files() -> Iterator[None]:
     """No further file can be opened. Modules of the package are imported at their first use, which opens files."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, "memory:few-files"):
-        assert llvs.TooManyFilesError
+        assert llvs.errors.TooManyFilesError
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     next_one = os.open(os.devnull, os.O_RDONLY)
     os.close(next_one)
@@ -34,7 +34,7 @@ def few_files() -> Iterator[None]:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
 def test_too_many_files(storage: str, tmp_path: Path, few_files: None) -> None:
-    with pytest.raises(llvs.TooManyFilesError) as caught:
+    with pytest.raises(llvs.errors.TooManyFilesError) as caught:
         llvs.Store(tmp_path / "store", storage=storage)
     error = caught.value
     assert error.code is llvs.ErrorCode.TOO_MANY_FILES
@@ -45,21 +45,21 @@ def test_too_many_files(storage: str, tmp_path: Path, few_files: None) -> None:
 def test_too_many_files_in_an_exchange(tmp_path: Path, few_files: None) -> None:
     with llvs.Store(storage="memory") as store:
         store.make_version(insert={"x": b"1"})
-        with pytest.raises(llvs.TooManyFilesError) as caught, llvs.Exchange(store, (tmp_path / "folder").as_uri()) as exchange:
+        with pytest.raises(llvs.errors.TooManyFilesError) as caught, llvs.Exchange(store, (tmp_path / "folder").as_uri()) as exchange:
             exchange.send()
         assert caught.value.system_code == errno.EMFILE
 
 
 def test_the_number_of_the_system(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(llvs.NotDirectoryError) as caught:
+    with pytest.raises(llvs.errors.NotDirectoryError) as caught:
         llvs.Store(tmp_path / "file" / "store")
     assert caught.value.system_code == caught.value.errno == errno.ENOTDIR
     assert pickle.loads(pickle.dumps(caught.value)).system_code == errno.ENOTDIR
     with pytest.raises(llvs.NotFoundError) as nothing:
         llvs.Store(tmp_path / "not" / "there.db", storage="sqlite")
     assert nothing.value.system_code == errno.ENOENT
-    with pytest.raises(llvs.InvalidArgumentError) as ours:
+    with pytest.raises(llvs.errors.InvalidArgumentError) as ours:
         llvs.Store(tmp_path / "new", options=llvs.StoreOptions(file_mode=0o1777))
     assert ours.value.system_code == 0
 
@@ -97,7 +97,7 @@ def test_file_mode(storage: str, mask: int, mode: int, files: int, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", [0, 0o400, 0o200, 0o066, 0o1600, 0o10600, -1])
 def test_a_file_mode_that_cannot_be(mode: int, tmp_path: Path) -> None:
-    with pytest.raises(llvs.InvalidArgumentError, match="mode"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="mode"):
         llvs.Store(tmp_path / "store", options=llvs.StoreOptions(file_mode=mode))
     assert not (tmp_path / "store").exists()
 
@@ -123,7 +123,7 @@ def test_busy_timeout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf")])
 def test_a_busy_timeout_that_cannot_be(seconds: float, tmp_path: Path) -> None:
-    with pytest.raises(llvs.InvalidArgumentError, match="busy_timeout"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="busy_timeout"):
         llvs.Store(tmp_path / "store", options=llvs.StoreOptions(busy_timeout=seconds))
 
 
@@ -135,7 +135,7 @@ DEVICES = ["CON", "con", "Prn", "AUX", "nul", "COM1", "com9", "LPT1", "lpt5"]
 @pytest.mark.parametrize("id", [*DEVICES, "-", "-rf", "-1"])
 def test_ids_of_versions_that_are_no_file_names_everywhere(id: str, tmp_path: Path) -> None:
     with llvs.Store(tmp_path / "store", durability="normal") as store:
-        with pytest.raises(llvs.InvalidIDError) as caught:
+        with pytest.raises(llvs.errors.InvalidIDError) as caught:
             store.make_version(insert={"x": b"1"}, id=id)
         assert caught.value.code is llvs.ErrorCode.INVALID_VERSION_ID and caught.value.version_id == id
         assert store.heads() == ()

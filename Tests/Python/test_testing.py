@@ -44,7 +44,7 @@ class Disk:
             self.failing = what is Disturbance.FAIL
 
 
-class DiskStorage(llvs.DictStorage):
+class DiskStorage(llvs.storage.DictStorage):
     """Sound."""
 
     def __init__(self, disk: Disk) -> None:
@@ -87,7 +87,7 @@ class LiesAboutLengths(DiskStorage):
 
 class ForgetsErrorsOfSyncs(DiskStorage):
     def append(self, records: Sequence[bytes]) -> Sequence[int]:
-        return llvs.DictStorage.append(self, records)
+        return llvs.storage.DictStorage.append(self, records)
 
     def sync(self) -> None:
         try:
@@ -152,7 +152,7 @@ class Place:
         self.versions: dict[str, bytes] = {}
         self.changes: dict[str, bytes] = {}
         self.snapshots: dict[str, bytes] = {}
-        self.reached_by: list[llvs.Transport] = []
+        self.reached_by: list[llvs.exchange.Transport] = []
         self.failing = False
 
     def disturb(self, what: Disturbance) -> None:
@@ -161,7 +161,7 @@ class Place:
         self.failing = what is Disturbance.FAIL
 
 
-class DictTransport(llvs.Transport):
+class DictTransport(llvs.exchange.Transport):
     """Sound."""
 
     name = "dict"
@@ -184,7 +184,7 @@ class DictTransport(llvs.Transport):
     def fetch_changes(self, names: Sequence[str]) -> Sequence[Optional[bytes]]:
         return [self.reach().changes.get(name) for name in names]
 
-    def send(self, files: Sequence[llvs.VersionFiles]) -> None:
+    def send(self, files: Sequence[llvs.exchange.VersionFiles]) -> None:
         place = self.reach()
         for file in files:
             place.changes[file.name] = file.changes
@@ -263,7 +263,7 @@ def test_the_folder_passes_behind_a_plan(tmp_path: Path) -> None:
 
 
 def test_what_a_factory_does_is_told() -> None:
-    def refuse(place: int) -> llvs.Storage:
+    def refuse(place: int) -> llvs.storage.Storage:
         raise ValueError("no more places")
 
     report = check_storage(refuse, raises=False)
@@ -284,7 +284,7 @@ def test_a_suite_can_be_ended() -> None:
         check_disks(DiskStorage, finished=stop)
     assert seen == storage_checks()[:2]
 
-    def interrupt(place: int) -> llvs.Storage:
+    def interrupt(place: int) -> llvs.storage.Storage:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -313,7 +313,7 @@ def test_the_one_that_was_named_fails() -> None:
 def test_the_same_seed_makes_the_same_faults() -> None:
     def failures(seed: int) -> list[int]:
         failed = []
-        with FaultPlan(seed) as plan, llvs.Store(storage=plan.storage(llvs.DictStorage())) as store:
+        with FaultPlan(seed) as plan, llvs.Store(storage=plan.storage(llvs.storage.DictStorage())) as store:
             plan.fail(on=Operation.APPEND, probability=0.3)
             for turn in range(100):
                 try:
@@ -327,7 +327,7 @@ def test_the_same_seed_makes_the_same_faults() -> None:
 
 @pytest.mark.parametrize("options", [{"nth": 0}, {"probability": 0.0}, {"probability": 1.5}, {"delay": -1.0}, {"count": 0}], ids=repr)
 def test_rules_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
-    with FaultPlan() as plan, pytest.raises(llvs.InvalidArgumentError):
+    with FaultPlan() as plan, pytest.raises(llvs.errors.InvalidArgumentError):
         plan.add(FaultKind.FAIL, **options)
 
 
@@ -337,26 +337,26 @@ def test_a_changed_byte_is_damage_and_never_a_wrong_value() -> None:
         records: dict[int, bytes] = {}
         with FaultPlan(seed) as plan:
             plan.add(FaultKind.CORRUPT, on=Operation.APPEND)
-            with llvs.Store(storage=plan.storage(llvs.DictStorage(records))) as store:
+            with llvs.Store(storage=plan.storage(llvs.storage.DictStorage(records))) as store:
                 version = store.make_version(insert={"a": b"x" * 500})
-        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+        with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:
             (damage,) = store.verify().damages
             seen.add(damage.lost)
-            if damage.lost is llvs.Loss.NOTHING:
+            if damage.lost is llvs.store.Loss.NOTHING:
                 # A byte of the envelope: what is in it is whole.
                 value = store.value("a", at=version)
                 assert value is not None and value.data == b"x" * 500
                 continue
-            with pytest.raises(llvs.UnknownVersionError if damage.lost is llvs.Loss.VERSION else llvs.StorageError):
+            with pytest.raises(llvs.errors.UnknownVersionError if damage.lost is llvs.store.Loss.VERSION else llvs.StorageError):
                 store.value("a", at=version)
-            assert (store.version(version.id) is None) == (damage.lost is llvs.Loss.VERSION)
-    assert seen == {llvs.Loss.NOTHING, llvs.Loss.VALUE, llvs.Loss.VERSION}
+            assert (store.version(version.id) is None) == (damage.lost is llvs.store.Loss.VERSION)
+    assert seen == {llvs.store.Loss.NOTHING, llvs.store.Loss.VALUE, llvs.store.Loss.VERSION}
 
 
 Kept = dict[str, tuple[str, bytes]]
 
 
-def work(store: llvs.Store, transport: llvs.Transport, kept: Kept) -> None:
+def work(store: llvs.Store, transport: llvs.exchange.Transport, kept: Kept) -> None:
     """Commits, branches, exchanges and merges. What is acknowledged goes into `kept`, and what fails is left out."""
 
     def attempt(do: Callable[[], Any]) -> Any:
@@ -401,10 +401,10 @@ def test_nothing_that_was_acknowledged_is_lost(tmp_path: Path, storage: str, kin
     while nth == faults:
         nth += 1
         path, records, place, kept = tmp_path / str(nth), dict[int, bytes](), Place(), Kept()
-        inner = llvs.DictStorage(records) if storage == "dict" else path
+        inner = llvs.storage.DictStorage(records) if storage == "dict" else path
 
         def reopened() -> llvs.Store:
-            return llvs.Store(storage=llvs.DictStorage(records)) if storage == "dict" else llvs.Store(path, storage=storage)
+            return llvs.Store(storage=llvs.storage.DictStorage(records)) if storage == "dict" else llvs.Store(path, storage=storage)
 
         with FaultPlan(seed=nth) as plan:
             plan.add(kind, nth=nth)

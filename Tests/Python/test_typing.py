@@ -79,7 +79,7 @@ def test_hints_of_everything_public_resolve() -> None:
 def test_hints_say_what_is_taken() -> None:
     hints = typing.get_type_hints(llvs.Store.make_version)
     assert hints["root"] is bool and hints["return"] is llvs.Version
-    assert typing.get_type_hints(llvs.Arbiter.resolve)["store"] is llvs.Store
+    assert typing.get_type_hints(llvs.merge.Arbiter.resolve)["store"] is llvs.Store
     content = typing.get_args(typing.get_type_hints(llvs.Change.insert)["data"])
     assert bytes in content and memoryview in content
     if sys.version_info >= (3, 12):
@@ -91,7 +91,8 @@ def test_hints_say_what_is_taken() -> None:
 def test_hints_resolve_in_a_module_that_knows_nothing_else() -> None:
 
     def using(
-        arbiter: llvs.AnyArbiter, progress: llvs.ProgressCallback, answer: llvs.Resolution, place: llvs.Place, version: llvs.AnyVersion
+        arbiter: llvs.merge.AnyArbiter, progress: llvs.control.ProgressCallback, answer: llvs.merge.Resolution,
+        place: llvs.exchange.Place, version: llvs.store.AnyVersion,
     ) -> None: ...
 
     assert len(typing.get_type_hints(using)) == 6
@@ -100,16 +101,17 @@ def test_hints_resolve_in_a_module_that_knows_nothing_else() -> None:
 def test_everything_public_is_documented() -> None:
     bare = [name for name, thing in public() if not (inspect.getdoc(thing) or "").strip() and not name.rpartition(".")[2].startswith("__")]
     assert not bare, bare
-    # Aliases and constants have no docstring of their own: the package's docstring lists them.
-    for name in llvs.__all__:
-        thing = getattr(llvs, name)
-        if not inspect.isclass(thing) and not inspect.isfunction(thing):
-            assert f"    {name} " in (llvs.__doc__ or ""), name
+    # Aliases and constants have no docstring of their own: the docstring of their package lists them.
+    for module in (llvs, llvs.coordinator, llvs.exchange, llvs.indexes, llvs.live, llvs.merge, llvs.models, llvs.store):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if not inspect.isclass(thing) and not inspect.isfunction(thing):
+                assert f"    {name} " in (module.__doc__ or ""), f"{module.__name__}.{name}"
 
 
-@pytest.mark.parametrize("name", ["ProgressCallback", "Arbiter", "Pass", "Fork"])
-def test_what_callbacks_are_called_with_is_documented_by_its_own_text(name: str) -> None:
-    assert len(getattr(llvs, name).__doc__ or "") > 60
+@pytest.mark.parametrize("thing", [llvs.control.ProgressCallback, llvs.merge.Arbiter, llvs.merge.Pass, llvs.merge.Fork])
+def test_what_callbacks_are_called_with_is_documented_by_its_own_text(thing: type) -> None:
+    assert len(thing.__doc__ or "") > 60
 
 
 @pytest.mark.parametrize(
@@ -121,28 +123,31 @@ def test_a_snapshot_is_given_whenever_there_is_no_error(function: Any) -> None:
 
 def test_the_words_of_options_are_those_that_are_taken() -> None:
     """Each `Literal` has the words that the code has, no more and no fewer."""
-    from llvs import syncer
+    from llvs import syncer, words
     from llvs.coordinator import coordinator
     from llvs.exchange import members, remote
     from llvs.merge import options as _merge_options, documents
     from llvs.store import _options
 
-    for words, taken in (
-        (llvs.StorageKind, _options._STORAGES), (llvs.Durability, _options._DURABILITIES), (llvs.Compaction, _options._COMPACTIONS),
-        (llvs.SnapshotPolicy, coordinator._SNAPSHOTS), (llvs.Relation, _merge_options._RELATIONS),
-        (llvs.HeadSelection, _merge_options._SELECTIONS), (llvs.HeadSelection, syncer._HEADS), (llvs.Choice, documents._CHOICES),
-        (llvs.Layout, [word for word in remote._LAYOUTS if word]), (llvs.LogLevelName, [level.name.lower() for level in llvs.LogLevel]),
-        (llvs.MemberKind, [word for word in members._KINDS.values() if word != "passphrase"]),
+    for given, taken in (
+        (words.StorageKind, _options._STORAGES), (words.Durability, _options._DURABILITIES), (words.Compaction, _options._COMPACTIONS),
+        (words.SnapshotPolicy, coordinator._SNAPSHOTS), (words.Relation, _merge_options._RELATIONS),
+        (words.HeadSelection, _merge_options._SELECTIONS), (words.HeadSelection, syncer._HEADS), (words.Choice, documents._CHOICES),
+        (words.Layout, [word for word in remote._LAYOUTS if word]),
+        (words.LogLevelName, [level.name.lower() for level in llvs.log.LogLevel]),
+        (words.MemberKind, [word for word in members._KINDS.values() if word != "passphrase"]),
     ):  # fmt: skip
-        assert set(typing.get_args(words)) == set(taken), words
-    assert typing.get_type_hints(llvs.Store.__init__)["durability"] == llvs.Durability
+        assert set(typing.get_args(given)) == set(taken), given
+    assert typing.get_type_hints(llvs.Store.__init__)["durability"] == llvs.words.Durability
 
 
 def test_numbers_of_the_library_are_shown_by_their_names() -> None:
-    assert (str(llvs.SyncState.IDLE), f"{llvs.SyncReason.SIGN_IN}", f"{llvs.ErrorCode.BUSY:>6}") == ("idle", "sign_in", "  busy")
-    assert f"{llvs.SyncState.IDLE:d}" == "1" == str(int(llvs.SyncState.IDLE)) and llvs.SyncState.IDLE == 1
-    both = llvs.SyncConditions.OFFLINE | llvs.SyncConditions.PAUSE
-    assert (str(both), f"{both}", str(llvs.SyncConditions.NONE), f"{both:d}") == ("offline|pause", "offline|pause", "none", str(int(both)))
+    shown = str(llvs.syncer.SyncState.IDLE), f"{llvs.syncer.SyncReason.SIGN_IN}", f"{llvs.ErrorCode.BUSY:>6}"
+    assert shown == ("idle", "sign_in", "  busy")
+    assert f"{llvs.syncer.SyncState.IDLE:d}" == "1" == str(int(llvs.syncer.SyncState.IDLE)) and llvs.syncer.SyncState.IDLE == 1
+    both = llvs.syncer.SyncConditions.OFFLINE | llvs.syncer.SyncConditions.PAUSE
+    none = str(llvs.syncer.SyncConditions.NONE)
+    assert (str(both), f"{both}", none, f"{both:d}") == ("offline|pause", "offline|pause", "none", str(int(both)))
     numbers = [thing for _, thing in public() if inspect.isclass(thing) and issubclass(thing, int) and hasattr(thing, "__members__")]
     assert len(numbers) > 6
     for kind in numbers:

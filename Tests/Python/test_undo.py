@@ -81,7 +81,7 @@ def test_what_was_changed_since_stays_and_is_told(store: llvs.Store) -> None:
     assert state(store, done.version) == {"d/1": {"a": 2, "b": 0}, "d/2": {"a": 2}, "plain": 2, "d/new": {"a": 2}, "same": 0}
     (one, two, three, four) = done.conflicts
     assert [conflict.id for conflict in done.conflicts] == ["d/1", "d/2", "d/new", "plain"]
-    assert (one.path, one.base, one.newer, one.older) == (("a",), b"1", b"2", b"0") and three.kind is llvs.ConflictKind.DELETE_EDIT
+    assert (one.path, one.base, one.newer, one.older) == (("a",), b"1", b"2", b"0") and three.kind is llvs.merge.ConflictKind.DELETE_EDIT
     nothing = store.revert(edit, at=done.version)
     assert nothing.version is None and nothing.undone == () and "d/1" in nothing.superseded
 
@@ -95,9 +95,9 @@ def test_a_merge_is_undone_against_either_side(store: llvs.Store) -> None:
     first, second = store.revert(merged, at=merged), store.revert(merged, at=merged, parent=2)
     assert first.version is not None and state(store, first.version) == {"x": 0, "y": 2}
     assert second.version is not None and state(store, second.version) == {"x": 1, "y": 0}
-    with pytest.raises(llvs.InvalidArgumentError, match="second predecessor"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="second predecessor"):
         store.revert(a, at=merged, parent=2)
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         store.revert(a, at=merged, parent=3)
     root = next(version for version in store.history() if not version.predecessors)
     gone = store.revert(root, at=root)
@@ -141,11 +141,11 @@ def test_cherry_pick(store: llvs.Store) -> None:
     assert again.version is not None and state(store, again.version)["d/1"] == {"a": 1, "n": 3} and again.undone == ("d/1",)
     plain = made(store, base, plain=7)
     assert not store.cherry_pick(plain, onto=head).counts
-    with pytest.raises(llvs.UnknownVersionError):
+    with pytest.raises(llvs.errors.UnknownVersionError):
         store.cherry_pick("nothing", onto=head)
 
 
-def saved(notes: llvs.Coordinator, value: Any, id: str = "x", **more: Any) -> llvs.SavedVersion:
+def saved(notes: llvs.Coordinator, value: Any, id: str = "x", **more: Any) -> llvs.store.SavedVersion:
     made = notes.save(update={id: json.dumps(value).encode()}, **more)
     assert made is not None
     return made
@@ -312,7 +312,7 @@ def crc32c(data: bytes) -> int:
     return sum ^ 0xFFFFFFFF
 
 
-class Caching(llvs.DictStorage):
+class Caching(llvs.storage.DictStorage):
     """Stores caches, which the library rebuilds if they are gone."""
 
     name = "caching"
@@ -371,9 +371,9 @@ def test_a_given_version_is_reverted() -> None:
         one = saved(notes, 1)
         assert notes.revert(one).version is not None and len(notes) == 0
         for function in (notes.undo, notes.redo):
-            with pytest.raises(llvs.InvalidArgumentError, match="no device"):
+            with pytest.raises(llvs.errors.InvalidArgumentError, match="no device"):
                 function()
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             notes.can_undo
 
 
@@ -538,7 +538,7 @@ def test_rules_that_are_not_known_undo_and_pick_nothing(store: llvs.Store) -> No
         lambda: store.cherry_pick(unknown, onto=edit), lambda: store.cherry_pick(edit, onto=unknown),
         lambda: store.cherry_pick(after, onto=edit), lambda: store.revert(edit, at=unknown), lambda: store.revert(after, at=after),
     ):
-        with pytest.raises(llvs.UnsupportedError, match="not known"):
+        with pytest.raises(llvs.errors.UnsupportedError, match="not known"):
             done()
 
 

@@ -44,11 +44,11 @@ def fork(store: llvs.Store, base: dict[str, Any], older: dict[str, Any], newer: 
 def test_whole_values(store: llvs.Store) -> None:
     asked: list[Any] = []
 
-    def merge(id: str, base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]) -> Union[bytes, llvs.Pass, None]:
+    def merge(id: str, base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]) -> Union[bytes, llvs.merge.Pass, None]:
         asked.append((id, base, newer, older))
         if id == "sum":
             return total(id, base, newer, older)
-        answers: dict[str, Union[bytes, llvs.Pass, None]] = {"none": None, "pass": llvs.PASS, "gone": b"back", "newer": newer}
+        answers: dict[str, Union[bytes, llvs.merge.Pass, None]] = {"none": None, "pass": llvs.merge.PASS, "gone": b"back", "newer": newer}
         return answers[id]
 
     _, a, b = fork(
@@ -57,7 +57,7 @@ def test_whole_values(store: llvs.Store) -> None:
         {"sum": b"#3", "none": b"1", "pass": b"1", "gone": b"1", "one": b"1", "same": b"1", "both": None, "newer": b"1"},
         {"sum": b"#9", "none": b"2", "pass": b"2", "gone": None, "same": b"1", "both": None, "newer": b"2"},
     )
-    merged = store.merge(a, b, llvs.ValueMerger(merge))
+    merged = store.merge(a, b, llvs.merge.ValueMerger(merge))
     assert dict(store.at(merged)) == {"sum": b"#11", "pass": b"2", "gone": b"back", "one": b"1", "same": b"1", "newer": b"2"}
     # The older one of the values that one side removed.
     assert asked == [
@@ -70,7 +70,7 @@ def test_whole_values(store: llvs.Store) -> None:
     assert sorted(change.id for change in store.changes(merged)) == ["gone", "none", "one", "sum"]
     assert merged.metadata == {}
     with pytest.raises(TypeError):
-        store.merge(a, b, llvs.ValueMerger(lambda *_: 7))  # type: ignore[arg-type]
+        store.merge(a, b, llvs.merge.ValueMerger(lambda *_: 7))  # type: ignore[arg-type]
 
 
 def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
@@ -78,9 +78,9 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
 
     def part(
         id: str, path: tuple[Any, ...], base: Optional[bytes], newer: Optional[bytes], older: Optional[bytes]
-    ) -> Union[bytes, llvs.Pass, None]:
+    ) -> Union[bytes, llvs.merge.Pass, None]:
         asked.append((id, path, base, newer, older))
-        return b'{"x" : [1.50]}' if path == ("a",) else None if id == "d/1" else llvs.PASS
+        return b'{"x" : [1.50]}' if path == ("a",) else None if id == "d/1" else llvs.merge.PASS
 
     def document(a: Any, p: Any) -> bytes:
         return json.dumps({"a": a, "l": [{"id": 1, "p": p}], "o": a}).encode()
@@ -91,7 +91,7 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
         {"d/1": document(1, 1), "d/2": document(0, 1), "w/1": b"1"},
         {"d/1": document(2, 2), "d/2": document(5, 2), "w/1": b"2"},
     )
-    merged = store.merge(a, b, llvs.ValueMerger(lambda id, base, newer, older: (newer or b"") + (older or b""), part=part))
+    merged = store.merge(a, b, llvs.merge.ValueMerger(lambda id, base, newer, older: (newer or b"") + (older or b""), part=part))
     assert store.at(merged)["d/1"] == b'{"a":{"x":[1.50]},"l":[{"id":1}],"o":2}'
     assert json.loads(store.at(merged)["d/2"]) == {"a": 5, "l": [{"id": 1, "p": 2}], "o": 5} and store.at(merged)["w/1"] == b"21"
     key = ("l", {"key": 1}, "p")
@@ -110,9 +110,9 @@ def test_places_that_rules_leave_to_it(store: llvs.Store) -> None:
 
 def test_what_it_answered_is_an_open_conflict(store: llvs.Store) -> None:
     _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
-    merged = store.merge(a, b, llvs.ValueMerger(part=lambda *_: b"7"))
+    merged = store.merge(a, b, llvs.merge.ValueMerger(part=lambda *_: b"7"))
     (conflict,) = store.open_conflicts(merged).records
-    assert conflict.kind is llvs.ConflictKind.ARBITER and conflict.result == b"7" and conflict.newer == b"2"
+    assert conflict.kind is llvs.merge.ConflictKind.ARBITER and conflict.result == b"7" and conflict.newer == b"2"
     assert store.at(store.choose(conflict, "newer", at=merged))["d/1"] == b'{"a":2}'
     assert not store.open_conflicts(store.choose(conflict, "result", at=merged))
 
@@ -125,10 +125,10 @@ def test_what_rules_decided_beside_it_is_an_open_conflict(store: llvs.Store) -> 
         {"d/1": b'{"bio":"the dog and the fox"}', "d/2": b'{"a":2}'},
         {"d/1": b'{"bio":"the dog and the dog"}', "d/2": b'{"a":3}'},
     )
-    merged = store.merge(a, b, llvs.ValueMerger(part=lambda *_: b"99"))
+    merged = store.merge(a, b, llvs.merge.ValueMerger(part=lambda *_: b"99"))
     found = store.open_conflicts(merged)
     assert [(record.id, record.kind) for record in found.records] == [
-        ("d/1", llvs.ConflictKind.OVERLAP), ("d/2", llvs.ConflictKind.ARBITER),
+        ("d/1", llvs.merge.ConflictKind.OVERLAP), ("d/2", llvs.merge.ConflictKind.ARBITER),
     ]  # fmt: skip
     assert found["d/1"] == store.open_conflicts(merged, id="d/1")["d/1"] and found["d/2"][0].result == b"99"
     chosen = store.choose(store.explain(merged)["d/1"][0], "older", at=merged)
@@ -137,14 +137,14 @@ def test_what_rules_decided_beside_it_is_an_open_conflict(store: llvs.Store) -> 
 
 def test_a_merger_without_anything_to_say_is_as_rules(store: llvs.Store) -> None:
     _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
-    assert store.merge(a, b, llvs.ValueMerger(lambda *_: llvs.PASS, part=lambda *_: llvs.PASS)) == store.merge(a, b)
+    assert store.merge(a, b, llvs.merge.ValueMerger(lambda *_: llvs.merge.PASS, part=lambda *_: llvs.merge.PASS)) == store.merge(a, b)
 
 
 @pytest.mark.parametrize("seed", seeds(range(2), range(6)))
 def test_criss_crosses_are_exact(seed: int) -> None:
     """The merger adds up, and is asked for the bases: every edit counts once, in every history."""
     chance = random.Random(seed)
-    merger = llvs.ValueMerger(total)
+    merger = llvs.merge.ValueMerger(total)
     with llvs.Store(storage="memory") as store:
         root = store.make_version(insert={"n": b"#0"})
         deltas, heads = {root.id: 0}, [root] * 3
@@ -170,18 +170,18 @@ def test_what_it_raises_is_raised_from_the_merge(store: llvs.Store, failure: typ
         raise failure("no")
 
     with pytest.raises(failure, match="no"):
-        store.merge(a, b, llvs.ValueMerger(merge))
+        store.merge(a, b, llvs.merge.ValueMerger(merge))
     assert {head.id for head in store.heads()} == {a.id, b.id}
 
 
 def test_an_answer_that_is_no_json(store: llvs.Store) -> None:
     _, a, b = fork(store, {"__llvs_schema": PARTS, "d/1": b'{"a":0}'}, {"d/1": b'{"a":1}'}, {"d/1": b'{"a":2}'})
     for answer in (b"", b"[", b"1,2", b"\xff", b'{"a":1,"a":2}', b"[" * 129):
-        with pytest.raises(llvs.InvalidArgumentError, match="one JSON text"):
-            store.merge(a, b, llvs.ValueMerger(part=lambda *_: answer))
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="one JSON text"):
+            store.merge(a, b, llvs.merge.ValueMerger(part=lambda *_: answer))
     assert len(store.heads()) == 2
-    with pytest.raises(llvs.InvalidArgumentError):
-        store.merge(a, b, llvs.ValueMerger(rules={"/a": "best"}))
+    with pytest.raises(llvs.errors.InvalidArgumentError):
+        store.merge(a, b, llvs.merge.ValueMerger(rules={"/a": "best"}))
 
 
 def test_it_may_call_back_in(store: llvs.Store) -> None:
@@ -192,7 +192,7 @@ def test_it_may_call_back_in(store: llvs.Store) -> None:
         assert store.at(beside)["x"] == b"1" and store.merge(a, beside).id == beside.id and store.conflicts(beside, b)["x"]
         return b"".join(value.data for value in store.values([id], at=a) if value) + store.at(b)[id]
 
-    assert store.at(store.merge(a, b, llvs.ValueMerger(merge)))["x"] == b"12"
+    assert store.at(store.merge(a, b, llvs.merge.ValueMerger(merge)))["x"] == b"12"
 
 
 def test_a_coordinator_is_busy_while_it_asks() -> None:
@@ -204,7 +204,7 @@ def test_a_coordinator_is_busy_while_it_asks() -> None:
         assert notes[id]
         return b"9"
 
-    with llvs.Coordinator(storage="memory", arbiter=llvs.ValueMerger(merge)) as notes:
+    with llvs.Coordinator(storage="memory", arbiter=llvs.merge.ValueMerger(merge)) as notes:
         first = notes.save(insert={"x": b"0"})
         assert first is not None
         notes.save(update={"x": b"1"})
@@ -216,7 +216,7 @@ def test_devices_that_answer_differently_each_time_agree_in_the_end() -> None:
     answers = itertools.count()
 
     def device(name: str) -> llvs.Coordinator:
-        merger = llvs.ValueMerger(lambda *_: b"%s%d" % (name.encode(), next(answers)))
+        merger = llvs.merge.ValueMerger(lambda *_: b"%s%d" % (name.encode(), next(answers)))
         return llvs.Coordinator(storage="memory", exchange="memory:test_value_merger-differ", arbiter=merger)
 
     with device("a") as a, device("b") as b, device("c") as c:

@@ -24,7 +24,7 @@ def test_parts_are_those_of_the_whole(store: llvs.Store) -> None:
     for id, expected in data.items():
         assert store.value_size(id, at=version) == len(expected)
         with store.open_value(id, at=version) as reader:
-            assert isinstance(reader, io.RawIOBase) and isinstance(reader, llvs.ValueReader)
+            assert isinstance(reader, io.RawIOBase) and isinstance(reader, llvs.store.ValueReader)
             assert (reader.id, reader.size, reader.stored_version) == (id, len(expected), first.id)
             assert reader.reference == store.reference(id, at=version)
             assert reader.readable() and reader.seekable() and not reader.writable()
@@ -38,7 +38,7 @@ def test_parts_are_those_of_the_whole(store: llvs.Store) -> None:
             got = reader.readinto(buffer)
             assert got == min(70_000, len(expected)) == reader.tell()
             assert buffer == expected[:got] + b"#" * (70_000 - got)
-        with store.open_reference(llvs.Reference(id, first.id)) as reader:
+        with store.open_reference(llvs.store.Reference(id, first.id)) as reader:
             copied = io.BytesIO()
             shutil.copyfileobj(reader, copied, 99_999)
             assert copied.getvalue() == expected
@@ -52,10 +52,10 @@ def test_what_is_not_there(store: llvs.Store) -> None:
     with pytest.raises(KeyError):
         store.open_value("b", at=version)
     with pytest.raises(KeyError):
-        store.open_reference(llvs.Reference("b", version.id))
-    with pytest.raises(llvs.UnknownVersionError):
+        store.open_reference(llvs.store.Reference("b", version.id))
+    with pytest.raises(llvs.errors.UnknownVersionError):
         store.open_value("a", at="unknown")
-    with pytest.raises(llvs.InvalidIDError):
+    with pytest.raises(llvs.errors.InvalidIDError):
         store.value_size("", at=version)
 
 

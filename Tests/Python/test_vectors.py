@@ -87,7 +87,7 @@ def check_merge(store: llvs.Store, merge: dict[str, Any]) -> None:
 
         fallback = ARBITERS[merge["arbiter"]]
 
-        def resolve(self, found: llvs.Merge, store: llvs.Store) -> llvs.Pass:
+        def resolve(self, found: llvs.merge.Merge, store: llvs.Store) -> llvs.merge.Pass:
             seen.append(
                 [
                     {
@@ -100,7 +100,7 @@ def check_merge(store: llvs.Store, merge: dict[str, Any]) -> None:
                 ]
             )
             assert [base.id for base in found.bases] == merge["bases"]
-            return llvs.PASS
+            return llvs.merge.PASS
 
     metadata = {bytes.fromhex(entry["key"]).decode(): bytes.fromhex(entry["value"]) for entry in merge["metadata"]}
     result = store.merge(merge["ours"], merge["theirs"], Watching(), metadata=metadata)

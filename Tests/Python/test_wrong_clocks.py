@@ -27,7 +27,7 @@ def test_a_syncer_counts_no_version_of_a_wrong_clock_as_unread(tmp_path: Path) -
     place = tmp_path / "place"
     wrong = ahead(tmp_path / "bob", place, "bob")
     with llvs.Coordinator(tmp_path / "ann", exchange=str(place), device="ann") as ann:
-        with llvs.Syncer(ann, conditions=llvs.SyncConditions.OFFLINE) as syncer:
+        with llvs.Syncer(ann, conditions=llvs.syncer.SyncConditions.OFFLINE) as syncer:
             assert syncer.run() and wrong.id in ann.store
             one = syncer.status.places[0]
             assert [problem.code for problem in one.problems] == [llvs.ErrorCode.CLOCK_AHEAD]

@@ -53,7 +53,7 @@ def connect(driver: Any) -> Iterator[Callable[..., Any]]:
         database = driver.connect(str(path), **options)
         made.append(database)
         database.enable_load_extension(True)
-        database.load_extension(llvs.sqlite_extension_path())
+        database.load_extension(llvs.sqlite.extension_path())
         return database
 
     yield connect

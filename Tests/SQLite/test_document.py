@@ -18,7 +18,7 @@ _spec.loader.exec_module(documents)
 
 
 def test_the_examples_print_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EXTENSION", os.path.splitext(llvs.sqlite_extension_path())[0])
+    monkeypatch.setenv("EXTENSION", os.path.splitext(llvs.sqlite.extension_path())[0])
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "bindings" / "python" / "src"))
     folder = documents.Folder(tmp_path)
     count = 0

@@ -187,7 +187,7 @@ with llvs.Store({path!r}) as store:
     store.make_version(insert={{"a": b"1"}})
 database = driver.connect(":memory:")
 database.enable_load_extension(True)
-database.load_extension(llvs.sqlite_extension_path())
+database.load_extension(llvs.sqlite.extension_path())
 asked = "SELECT data FROM llvs_values(?)"
 assert database.execute(asked, ({path!r},)).fetchall() == [("1",)]
 scan = database.execute(asked, ({path!r},))

@@ -18,7 +18,7 @@ SHELL = shutil.which("sqlite3")
 def shell(*lines: str, database: str = ":memory:") -> tuple[str, str]:
     """Returns the output of the shell for lines of input, and its error messages."""
     assert SHELL, "the sqlite3 shell is not installed"
-    script = "\n".join([f'.load "{llvs.sqlite_extension_path()}"', *lines, ""])
+    script = "\n".join([f'.load "{llvs.sqlite.extension_path()}"', *lines, ""])
     command = [SHELL, "-batch", "-init", "/dev/null", database]
     done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode in (0, 1), done

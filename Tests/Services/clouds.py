@@ -44,12 +44,12 @@ class Cloud:
         self.server.close()
 
 
-def exchange(store: llvs.Store, place: llvs.Remote) -> llvs.ExchangeResult:
+def exchange(store: llvs.Store, place: llvs.Remote) -> llvs.exchange.ExchangeResult:
     """Retrieves and sends."""
     with llvs.Exchange(store, place) as way:
         received, sent = way.retrieve(), way.send()
     assert not received.problems and not sent.problems, (received.problems, sent.problems)
-    return llvs.ExchangeResult(received.retrieved, sent.sent, ())
+    return llvs.exchange.ExchangeResult(received.retrieved, sent.sent, ())
 
 
 def save(store: llvs.Store, name: str, data: bytes = b"1") -> llvs.Version:

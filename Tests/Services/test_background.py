@@ -14,7 +14,7 @@ from containers import Container
 from drive import GoogleDrive
 from moved_clock import MovedClock
 from patience import PATIENCE, eventually
-from llvs import SyncConditions, SyncReason, SyncState
+from llvs.syncer import SyncConditions, SyncReason, SyncState
 from onedrive import OneDrive
 from pcloud import PCloud
 

@@ -57,9 +57,9 @@ def test_a_token_that_was_revoked(service: Any, store: llvs.Store, new_store: An
         kept = service.tokens.read_bytes()
         save(store, "more")
         for act in (way.send, way.retrieve):
-            with pytest.raises(llvs.PermissionDeniedError, match="[Ss]ign in"):
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="[Ss]ign in"):
                 act()
-        with llvs.Exchange(second, place) as other, pytest.raises(llvs.PermissionDeniedError, match="[Ss]ign in"):
+        with llvs.Exchange(second, place) as other, pytest.raises(llvs.errors.PermissionDeniedError, match="[Ss]ign in"):
             other.retrieve()
         assert service.tokens.read_bytes() == kept
         sign_in(service)

@@ -338,7 +338,7 @@ def test_faults(container: Container, store: llvs.Store, new_store: Any, layout:
             try:
                 exchange(each, place)
                 break
-            except llvs.PermissionDeniedError:
+            except llvs.errors.PermissionDeniedError:
                 assert replacing and kind in ("lost answer", "cut answer")
                 container.sign_in()
     assert ids(second) == ids(store) and len(ids(store)) == 4
@@ -423,7 +423,7 @@ def test_what_another_app_wrote_stays(container: Container, store: llvs.Store, n
 
 def test_who_asks(container: Container, store: llvs.Store) -> None:
     container.service.expire_tokens()
-    with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.PermissionDeniedError, match="Sign in again"):
+    with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.errors.PermissionDeniedError, match="Sign in again"):
         way.retrieve()
     container.sign_in()
     exchange(store, container.place())
@@ -547,7 +547,7 @@ def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, ne
     with llvs.Exchange(new_store(), container.place("shared", owner="_other")) as way:
         assert not way.retrieve().retrieved
     for url in (container.url("shared"), container.url("private", owner="_0a1b"), container.url("shared", owner="_0a1b", zone="")):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             llvs.Exchange(second, llvs.Remote(url, token_file=container.tokens))
 
 
@@ -638,12 +638,16 @@ def test_nothing_may_be_written(container: Container, new_store: Any, monkeypatc
     refuse_modify(container, monkeypatch, lambda name: True, "ACCESS_DENIED")
     with llvs.Exchange(store, container.place()) as way:
         way.retrieve()
-        with pytest.raises(llvs.PermissionDeniedError, match="Check the roles"):
+        with pytest.raises(llvs.errors.PermissionDeniedError, match="Check the roles"):
             way.send()
 
 
-STOPS = [("THROTTLED", llvs.BusyError), ("AUTHENTICATION_REQUIRED", llvs.PermissionDeniedError), ("QUOTA_EXCEEDED", llvs.StorageError),
-         ("TRY_AGAIN_LATER", llvs.TransportError)]  # fmt: skip
+STOPS = [
+    ("THROTTLED", llvs.BusyError),
+    ("AUTHENTICATION_REQUIRED", llvs.errors.PermissionDeniedError),
+    ("QUOTA_EXCEEDED", llvs.StorageError),
+    ("TRY_AGAIN_LATER", llvs.TransportError),
+]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -71,7 +71,7 @@ def mended(container: Container, store: llvs.Store, tmp_path: Path, monkeypatch:
     return Mended(container, store, tmp_path / "other", monkeypatch)
 
 
-def send(container: Container, store: llvs.Store) -> llvs.ExchangeResult:
+def send(container: Container, store: llvs.Store) -> llvs.exchange.ExchangeResult:
     with llvs.Exchange(store, container.place()) as way:
         return way.send()
 
@@ -139,7 +139,7 @@ def test_a_record_of_another_kind(container: Container, store: llvs.Store, new_s
     zone = next(zone for key, zone in container.service.zones.items() if key[2] == "notes")
     zone.records[version.id] = Record(version.id, "Photo", {}, "7", 1, 1)
     with llvs.Exchange(store, container.place()) as way:
-        sent: list[llvs.ExchangeResult] = []
+        sent: list[llvs.exchange.ExchangeResult] = []
         asked = container.count(lambda: sent.append(way.send()))
         assert not sent[0].sent and [each.name for each in sent[0].problems] == [version.id]
         assert sent[0].problems[0].code == llvs.ErrorCode.FOREIGN_FILE and "another kind" in sent[0].problems[0].reason

@@ -200,8 +200,14 @@ def test_files_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any) -> N
 # Faults.
 
 
-@pytest.mark.parametrize("reason, error", [("accessNotConfigured", llvs.PermissionDeniedError), ("dailyLimitExceeded", llvs.BusyError),
-                                           ("insufficientPermissions", llvs.PermissionDeniedError)])  # fmt: skip
+@pytest.mark.parametrize(
+    "reason, error",
+    [
+        ("accessNotConfigured", llvs.errors.PermissionDeniedError),
+        ("dailyLimitExceeded", llvs.BusyError),
+        ("insufficientPermissions", llvs.errors.PermissionDeniedError),
+    ],
+)
 def test_refusals(drive: Cloud, store: llvs.Store, reason: str, error: type[Exception], monkeypatch: Any) -> None:
     refusal = drive.service.refusal(403, reason, "No.")
     monkeypatch.setattr(drive.service, "_list", lambda request: refusal)
@@ -236,7 +242,7 @@ def test_deletes_that_are_refused(drive: Cloud, new_store: Any, monkeypatch: Any
     ],
 )  # fmt: skip
 def test_urls_that_are_refused(store: llvs.Store, url: str) -> None:
-    with pytest.raises(llvs.InvalidArgumentError) as raised:
+    with pytest.raises(llvs.errors.InvalidArgumentError) as raised:
         llvs.Exchange(store, url)
     assert "s3cret" not in str(raised.value)
 
@@ -244,8 +250,8 @@ def test_urls_that_are_refused(store: llvs.Store, url: str) -> None:
 def test_credentials_that_do_not_fit(drive: Cloud, store: llvs.Store, tmp_path: Path) -> None:
     file = {"token_file": drive.tokens}
     for options in ({"user": "ann"}, {"token": "x", **file}, {"credentials": lambda *_: None, **file}):
-        with pytest.raises(llvs.InvalidArgumentError):
+        with pytest.raises(llvs.errors.InvalidArgumentError):
             llvs.Exchange(store, llvs.Remote(drive.url(), **options))
     for url in (f"file://{tmp_path}/x", "https+webdav://127.0.0.1/"):
-        with pytest.raises(llvs.InvalidArgumentError, match="token_file"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="token_file"):
             llvs.Exchange(store, llvs.Remote(url, token_file=drive.tokens))

@@ -1,5 +1,5 @@
-"""Tokens that the host stores (`llvs.Tokens`): one caller renews them, once, and they are stored before use. Numbers are those of the
-pitfalls of docs/cloud-drives.md."""
+"""Tokens that the host stores (`llvs.exchange.Tokens`): one caller renews them, once, and they are stored before use. Numbers are those of
+the pitfalls of docs/cloud-drives.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from drive import GoogleDrive
 from service import Request
 
 
-class Kept(llvs.Tokens):
+class Kept(llvs.exchange.Tokens):
     """A key store, as far as tests need one."""
 
     def __init__(self, text: Optional[str]) -> None:
@@ -99,7 +99,7 @@ import fcntl, sys
 import llvs
 url, path, folder = sys.argv[1:]
 
-class Shared(llvs.Tokens):
+class Shared(llvs.exchange.Tokens):
     def read(self):
         with open(path) as file:
             return file.read()
@@ -205,7 +205,7 @@ def test_consent_taken_back(drive: Cloud, store: llvs.Store) -> None:
     tokens = kept(drive)
     drive.service.accounts.revoke()  # type: ignore[attr-defined]
     with llvs.Exchange(store, llvs.Remote(drive.url(), tokens=tokens)) as way:
-        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again") as told:
+        with pytest.raises(llvs.errors.PermissionDeniedError, match="Sign in again") as told:
             way.retrieve()
     assert tokens.members["refresh_token"] not in str(told.value) and "keep" not in tokens.calls
 
@@ -215,9 +215,9 @@ def test_arguments(drive: Cloud, store: llvs.Store) -> None:
         llvs.Remote(drive.url(), tokens="a path")  # type: ignore[arg-type]
     tokens = kept(drive)
     for options in ({"token_file": "/none"}, {"token": "t"}, {"credentials": lambda place, again: None}):
-        with pytest.raises(llvs.InvalidArgumentError, match="one of them"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="one of them"):
             llvs.Exchange(store, llvs.Remote(drive.url(), tokens=tokens, **options))
-    with pytest.raises(llvs.InvalidArgumentError, match="cloud drives"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="cloud drives"):
         llvs.Exchange(store, llvs.Remote("https+webdav://example.org/", tokens=tokens))
     assert tokens.calls == [""]
 

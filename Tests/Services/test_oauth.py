@@ -122,7 +122,7 @@ def test_the_user_refuses(cloud: Cloud) -> None:
         query = parse_qs(urlsplit(address).query)
         browser(f"{query['redirect_uri'][0]}?error=access_denied&error_description=s3cret&state={query['state'][0]}")
 
-    with pytest.raises(llvs.PermissionDeniedError, match="access_denied") as raised:
+    with pytest.raises(llvs.errors.PermissionDeniedError, match="access_denied") as raised:
         sign_in(cloud, show=show)
     assert "s3cret" not in str(raised.value) and not cloud.tokens.exists()
 
@@ -192,7 +192,7 @@ def test_a_redirect_that_is_registered_with_its_port(cloud: Cloud) -> None:
     with pytest.raises(llvs.CancelledError):
         sign_in(cloud, show=look, timeout=0.1)
     for wrong in (-1, 65_536):
-        with pytest.raises(llvs.InvalidArgumentError, match="is no port"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="is no port"):
             sign_in(cloud, port=wrong)
 
 
@@ -245,7 +245,7 @@ def test_a_lock_that_hangs(cloud: Cloud, monkeypatch: Any) -> None:
 @pytest.mark.parametrize(
     "answer, error",
     [
-        (Answer.of({"error": "invalid_grant", "error_description": "s3cret-client"}, 400), llvs.PermissionDeniedError),
+        (Answer.of({"error": "invalid_grant", "error_description": "s3cret-client"}, 400), llvs.errors.PermissionDeniedError),
         (Answer.of({}, 503), llvs.TransportError),
         (Answer(200, b"<html>"), llvs.TransportError),
         (Answer.of([]), llvs.TransportError),
@@ -262,12 +262,12 @@ def test_the_service_refuses(cloud: Cloud, answer: Answer, error: type[Exception
 
 
 def test_arguments(cloud: Cloud) -> None:
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         sign_in(cloud, client_id="")
-    with pytest.raises(llvs.InvalidArgumentError, match="dropbox"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="dropbox"):
         llvs.oauth.sign_in("dropbox", cloud.tokens, client_id="x")
     for address in ("http://example.org/", "ftp://127.0.0.1/"):
-        with pytest.raises(llvs.InvalidArgumentError, match="encrypted"):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match="encrypted"):
             llvs.oauth.sign_in(llvs.oauth.Service(address, address, (), {}), cloud.tokens, client_id="x")
 
 

@@ -29,7 +29,7 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
     with llvs.Exchange(store, pcloud.place()) as way:
         way.retrieve()
         pcloud.service.expire_tokens()
-        with pytest.raises(llvs.PermissionDeniedError, match="Sign in again.*need region=eu"):
+        with pytest.raises(llvs.errors.PermissionDeniedError, match="Sign in again.*need region=eu"):
             way.retrieve()
         pcloud.sign_in(refresh_token=None)
         way.retrieve()
@@ -38,9 +38,9 @@ def test_a_token_that_was_revoked(pcloud: Cloud, store: llvs.Store) -> None:
 def test_regions(tmp_path: Path, store: llvs.Store) -> None:
     for region in ("us", "eu"):
         llvs.Exchange(store, llvs.Remote(f"pcloud:///notes?region={region}", token="x")).close()
-    with pytest.raises(llvs.InvalidArgumentError, match="region is not one of eu, us"):
+    with pytest.raises(llvs.errors.InvalidArgumentError, match="region is not one of eu, us"):
         llvs.Exchange(store, llvs.Remote("pcloud:///notes?region=moon", token="x"))
-    with pytest.raises(llvs.InvalidArgumentError):
+    with pytest.raises(llvs.errors.InvalidArgumentError):
         llvs.Exchange(store, llvs.Remote("box:///notes?region=eu", token="x"))
 
 
@@ -105,7 +105,7 @@ def test_links_that_serve_no_more(pcloud: Cloud, store: llvs.Store, new_store: A
 
 
 @pytest.mark.parametrize(
-    "result, error", [(1000, llvs.PermissionDeniedError), (2003, llvs.PermissionDeniedError), (1234, llvs.TransportError)]
+    "result, error", [(1000, llvs.errors.PermissionDeniedError), (2003, llvs.errors.PermissionDeniedError), (1234, llvs.TransportError)]
 )
 def test_errors_inside_answers(pcloud: Cloud, store: llvs.Store, monkeypatch: Any, result: int, error: type[Exception]) -> None:
     """The status is 200 in every case."""
@@ -169,7 +169,7 @@ def test_one_file_is_not_given(pcloud: Cloud, new_store: Any, layout: str, resul
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("result, error", [(2000, llvs.PermissionDeniedError), (4000, llvs.BusyError), (2008, llvs.StorageError)])
+@pytest.mark.parametrize("result, error", [(2000, llvs.errors.PermissionDeniedError), (4000, llvs.BusyError), (2008, llvs.StorageError)])
 def test_what_is_said_of_one_file_and_is_of_all(
     pcloud: Cloud, new_store: Any, layout: str, result: int, error: type[Exception], monkeypatch: Any
 ) -> None:
@@ -219,7 +219,7 @@ def test_a_root_that_is_not_given(pcloud: Cloud, store: llvs.Store, new_store: A
         refuse(pcloud, patch, 2003, lambda path: path.rpartition("/")[0].endswith("/pack1"))
         with llvs.Exchange(second, pcloud.place(layout="packed")) as way:
             for work in (way.retrieve, way.send):
-                with pytest.raises(llvs.PermissionDeniedError):
+                with pytest.raises(llvs.errors.PermissionDeniedError):
                     work()
         assert len(files(pcloud, "pack1")) == 1
     exchange(second, pcloud.place(layout="packed"))

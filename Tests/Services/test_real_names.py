@@ -86,7 +86,7 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
         assert ids(second) == ids(store)
         exchange(new_store(), place("&region=" + ("eu" if api == "eapi.pcloud.com" else "us")))
         with llvs.Exchange(second, place("&region=" + ("us" if api == "eapi.pcloud.com" else "eu"))) as way:
-            with pytest.raises(llvs.PermissionDeniedError, match="need region=eu"):
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="need region=eu"):
                 way.retrieve()
         # A host that is not pCloud's receives no token.
         found = json.loads(tokens.read_text())
@@ -96,7 +96,7 @@ def test_regions_of_pcloud(api: str, tmp_path: Path, store: llvs.Store, new_stor
             if api == "api.pcloud.com":
                 way.retrieve()
             else:
-                with pytest.raises(llvs.PermissionDeniedError):
+                with pytest.raises(llvs.errors.PermissionDeniedError):
                     way.retrieve()
         assert len(service.requests) > before
     finally:

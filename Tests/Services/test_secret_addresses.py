@@ -90,7 +90,7 @@ def test_they_are_in_no_message(service: Any, new_store: Any, monkeypatch: pytes
         return LIES[lie](request)
 
     monkeypatch.setattr(service.service, "answer", answer)
-    with llvs.observe_log(lambda level, message: said.append(message), "debug"):
+    with llvs.log.observe_log(lambda level, message: said.append(message), "debug"):
         with llvs.Exchange(store if what == "sending" else second, service.place()) as way:
             try:
                 result = way.send() if what == "sending" else way.retrieve()

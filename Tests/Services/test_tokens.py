@@ -199,7 +199,7 @@ def test_consent_taken_back(drive: Cloud, store: llvs.Store) -> None:
     before = drive.tokens.read_bytes()
     with llvs.Exchange(store, drive.place()) as way:
         for _ in range(2):
-            with pytest.raises(llvs.PermissionDeniedError, match="Sign in again"):
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="Sign in again"):
                 way.retrieve()
     assert drive.tokens.read_bytes() == before
     drive.sign_in()
@@ -210,7 +210,7 @@ def test_without_a_refresh_token(drive: Cloud, store: llvs.Store) -> None:
     drive.sign_in(refresh_token=None)
     exchange(store, drive.place())
     drive.service.expire_tokens()
-    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.PermissionDeniedError, match="no refresh_token"):
+    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.errors.PermissionDeniedError, match="no refresh_token"):
         way.retrieve()
 
 
@@ -255,14 +255,14 @@ def test_another_address(drive: Cloud, store: llvs.Store) -> None:
     other = Cloud(GoogleDrive(), "gdrive", drive.tokens.parent / "..")
     try:
         drive.sign_in(access_token="x", token_uri=f"{other.server.url}/token")
-        with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.PermissionDeniedError):
+        with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.errors.PermissionDeniedError):
             way.retrieve()
         assert other.service.requests == ["POST /token"]
     finally:
         other.close()
     for address in ("http://example.org/token", "ftp://127.0.0.1/", "nothing"):
         drive.sign_in(token_uri=address)
-        with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.InvalidArgumentError, match="token_uri"):
+        with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.errors.InvalidArgumentError, match="token_uri"):
             way.retrieve()
 
 
@@ -295,14 +295,14 @@ def test_tokens_that_the_host_gives(drive: Cloud, store: llvs.Store, kind: str) 
         with llvs.Exchange(store, llvs.Remote(drive.url(), token=access)) as way:
             assert len(way.send().sent) == 3
             drive.service.expire_tokens()
-            with pytest.raises(llvs.PermissionDeniedError, match="refuses the token"):
+            with pytest.raises(llvs.errors.PermissionDeniedError, match="refuses the token"):
                 way.retrieve()
         return
     asked: list[bool] = []
 
-    def ask(address: str, again: bool) -> llvs.Credentials:
+    def ask(address: str, again: bool) -> llvs.exchange.Credentials:
         asked.append(again)
-        return llvs.Credentials(token=drive.service.accounts.sign_in()[0] if again else access)
+        return llvs.exchange.Credentials(token=drive.service.accounts.sign_in()[0] if again else access)
 
     with llvs.Exchange(store, llvs.Remote(drive.url(), credentials=ask)) as way:
         assert len(way.send().sent) == 3
@@ -314,7 +314,7 @@ def test_tokens_that_the_host_gives(drive: Cloud, store: llvs.Store, kind: str) 
 def test_nothing_tells_a_secret(drive: Cloud, store: llvs.Store) -> None:
     told: list[str] = []
     secrets = set(kept(drive).values()) - {"tests"}
-    observer = llvs.observe_log(lambda level, message: told.append(message), llvs.LogLevel.DEBUG)
+    observer = llvs.log.observe_log(lambda level, message: told.append(message), llvs.log.LogLevel.DEBUG)
     try:
         place = drive.place()
         told.append(repr(place))

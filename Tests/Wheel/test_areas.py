@@ -19,6 +19,7 @@ import llvs.testing
 import pydantic
 import pysqlite3
 import pytest
+from llvs import models
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("storage", ["file", "sqlite", "memory", "of the program"])
 def test_a_store(storage: str) -> None:
-    with llvs.Store("notes.llvs", storage=llvs.DictStorage() if storage == "of the program" else storage) as store:
+    with llvs.Store("notes.llvs", storage=llvs.storage.DictStorage() if storage == "of the program" else storage) as store:
         first = store.make_version(insert={"a": b"1", "b": b"1" * 100_000}, metadata={"author": "Ann"})
         second = store.make_version(first, update={"a": b"2"}, remove=["b"])
         beside = store.make_version(first, update={"a": b"3"}, branch="draft")
@@ -45,7 +46,7 @@ def test_a_store(storage: str) -> None:
 def test_an_error_of_the_library_is_an_exception() -> None:
     with llvs.Store(storage="memory") as store, pytest.raises(KeyError) as caught:
         store.at("no-such-version")
-    assert isinstance(caught.value, llvs.UnknownVersionError) and caught.value.code == llvs.ErrorCode.UNKNOWN_VERSION
+    assert isinstance(caught.value, llvs.errors.UnknownVersionError) and caught.value.code == llvs.ErrorCode.UNKNOWN_VERSION
 
 
 def test_a_coordinator() -> None:
@@ -78,22 +79,22 @@ def test_an_exchange_in_packs(folder: Path) -> None:
 
 
 def test_an_exchange_over_the_programs_own_files() -> None:
-    class Shelf(llvs.RemoteFiles):
+    class Shelf(llvs.exchange.RemoteFiles):
         name = "shelf"
 
         def __init__(self) -> None:
             self.files: dict[str, bytes] = {}
 
-        def list(self, directory: str) -> Iterator[llvs.RemoteFile]:
+        def list(self, directory: str) -> Iterator[llvs.exchange.RemoteFile]:
             for name, data in sorted(self.files.items()):
                 if name.rpartition("/")[0] == directory:
-                    yield llvs.RemoteFile(name.rpartition("/")[2], len(data))
+                    yield llvs.exchange.RemoteFile(name.rpartition("/")[2], len(data))
 
         def read(self, name: str, offset: int, size: int) -> Any:
             data = self.files.get(name)
             return data if data is None or size == 0 else data[offset : offset + size]
 
-        def publish(self, name: str, file: llvs.OutgoingFile, replaces: bool) -> bool:
+        def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:
             if name in self.files and not replaces:
                 return False
             data = BytesIO()
@@ -118,12 +119,12 @@ def test_an_exchange_over_a_network() -> None:
 
 def test_a_stream_of_packs_that_is_encrypted() -> None:
     """libcrypto is found."""
-    pair, other = llvs.new_identity(), llvs.new_identity()
+    pair, other = llvs.exchange.new_identity(), llvs.exchange.new_identity()
     with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as copy:
         made = store.make_version(insert={"a": b"a secret"})
         pack = store.pack(recipients=[pair.recipient])
         assert b"a secret" not in pack
-        with pytest.raises(llvs.EncryptionError):
+        with pytest.raises(llvs.errors.EncryptionError):
             copy.unpack(pack, identities=[other.secret])
         copy.unpack(pack, identities=[pair.secret])
         assert copy.at(made)["a"] == b"a secret"
@@ -140,7 +141,7 @@ def test_a_snapshot() -> None:
 def test_a_syncer() -> None:
     came = threading.Event()
 
-    def hear(event: llvs.SyncEvent) -> None:
+    def hear(event: llvs.syncer.SyncEvent) -> None:
         if event.round is not None and event.round.moved:
             came.set()
 
@@ -161,10 +162,10 @@ def test_asyncio() -> None:
 
 def test_a_direct_connection() -> None:
     """The test carries the bytes, so that no time-out counts."""
-    pairing = llvs.make_pairing()
+    pairing = llvs.live.make_pairing()
     with llvs.Store("laptop.llvs") as laptop, llvs.Store("phone.llvs") as phone:
         made = laptop.make_version(insert={"a": b"1"})
-        with llvs.Peer(laptop, pairing, initiator=False) as one, llvs.Peer(phone, pairing, initiator=True) as other:
+        with llvs.live.Peer(laptop, pairing, initiator=False) as one, llvs.live.Peer(phone, pairing, initiator=True) as other:
             sent = True
             while sent:
                 sent = False
@@ -193,28 +194,28 @@ def merged_apart(model: type[Any]) -> None:
 
 
 def test_models_that_are_dataclasses() -> None:
-    @llvs.model("contact/")
+    @models.model("contact/")
     @dataclass
     class Contact:
         name: str = ""
         tags: set[str] = field(default_factory=set)
-        visits: Annotated[int, llvs.Counter()] = 0
+        visits: Annotated[int, models.Counter()] = 0
 
     merged_apart(Contact)
 
 
 def test_models_of_pydantic() -> None:
-    @llvs.model("contact/")
+    @models.model("contact/")
     class Contact(pydantic.BaseModel):
         name: Annotated[str, pydantic.Field(max_length=100)] = ""
         tags: set[str] = set()
-        visits: Annotated[int, llvs.Counter()] = 0
+        visits: Annotated[int, models.Counter()] = 0
 
     merged_apart(Contact)
 
 
 def test_merging_documents() -> None:
-    assert llvs.merge_values(b'{"a":1,"b":1}', b'{"a":2,"b":1}', b'{"a":1,"b":2}').data == b'{"a":2,"b":2}'
+    assert llvs.merge.merge_values(b'{"a":1,"b":1}', b'{"a":2,"b":1}', b'{"a":1,"b":2}').data == b'{"a":2,"b":2}'
 
 
 def test_an_index() -> None:
@@ -228,7 +229,7 @@ def test_an_index() -> None:
 
 def test_a_projection() -> None:
     definition = {"tables": {"people": {"prefix": "", "columns": [{"name": "name", "pointer": "/name", "type": "text"}]}}}
-    with llvs.Coordinator("people.llvs") as people, llvs.Projection(people, "view.sqlite", definition) as view:
+    with llvs.Coordinator("people.llvs") as people, llvs.sqlite.Projection(people, "view.sqlite", definition) as view:
         people.save(insert={"1": b'{"name": "Ann"}'})
         view.update()
         with closing(sqlite3.connect("view.sqlite")) as database:
@@ -240,16 +241,16 @@ def test_the_sqlite_extension() -> None:
         store.make_version(insert={"a": b"1"})
     with closing(pysqlite3.connect(":memory:")) as database:
         database.enable_load_extension(True)
-        database.load_extension(llvs.sqlite_extension_path())
+        database.load_extension(llvs.sqlite.extension_path())
         assert database.execute("SELECT id, data FROM llvs_values('notes.llvs')").fetchall() == [("a", "1")]
 
 
 def test_what_proves_a_storage() -> None:
-    class Forgetful(llvs.DictStorage):
+    class Forgetful(llvs.storage.DictStorage):
         def read(self, place: int, offset: int, size: int) -> bytes:
             return bytes(size)
 
     check = "records are read back"
-    assert llvs.testing.check_storage(lambda place: llvs.DictStorage(), shared=False, only=check).failures == ()
+    assert llvs.testing.check_storage(lambda place: llvs.storage.DictStorage(), shared=False, only=check).failures == ()
     with pytest.raises(llvs.testing.ConformanceError, match=check):
         llvs.testing.check_storage(lambda place: Forgetful(), shared=False, only=check)

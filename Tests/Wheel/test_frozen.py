@@ -24,9 +24,11 @@ with llvs.Store("notes.llvs") as notes, llvs.Store("other.llvs", storage="sqlite
     other.unpack(notes.pack())
     assert other.at(made)["a"] == b"1"
 # The package imports each module when a name of it is first asked for.
-for name in [*llvs.__all__, *llvs._SUBMODULES]:
-    getattr(llvs, name)
-assert os.path.isfile(llvs.sqlite_extension_path())
+for module in [llvs, *(getattr(llvs, name) for name in dir(llvs) if not name.startswith("_"))]:
+    for name in getattr(module, "__all__", ()):
+        getattr(module, name)
+assert "llvs.testing.faults" in sys.modules and "llvs.live.nearby" in sys.modules
+assert os.path.isfile(llvs.sqlite.extension_path())
 
 # Every module that is imported lies in the frozen program. (Those that it starts with have no folder.)
 files = [file for module in list(sys.modules.values()) if os.path.isabs(file := getattr(module, "__file__", None) or "")]

@@ -15,9 +15,9 @@ from pathlib import Path
 import llvs
 
 CONFLICTS = {
-    llvs.ForkKind.TWICE_INSERTED: "inserted on both sides",
-    llvs.ForkKind.TWICE_UPDATED: "changed on both sides",
-    llvs.ForkKind.REMOVED_AND_UPDATED: "removed on one side, changed on the other",
+    llvs.merge.ForkKind.TWICE_INSERTED: "inserted on both sides",
+    llvs.merge.ForkKind.TWICE_UPDATED: "changed on both sides",
+    llvs.merge.ForkKind.REMOVED_AND_UPDATED: "removed on one side, changed on the other",
 }
 
 
@@ -59,7 +59,7 @@ class Explaining:
 
     fallback = llvs.MostRecentChange()
 
-    def resolve(self, merge: llvs.Merge, store: llvs.Store) -> llvs.Pass:
+    def resolve(self, merge: llvs.merge.Merge, store: llvs.Store) -> llvs.merge.Pass:
         for id, fork in merge.forks.conflicting.items():
             print(f"  conflict in {id}, {CONFLICTS[fork.kind]}:")
             for side in (fork.first, fork.second):
@@ -70,9 +70,9 @@ class Explaining:
             else:
                 winner = max((store[id] for id in present), key=lambda version: version.timestamp)
                 print(f"      -> the {winner.metadata['device']}'s wins: it is the later change")
-        return llvs.PASS
+        return llvs.merge.PASS
 
-    def tell(self, store: llvs.Store, side: llvs.Reference | None) -> None:
+    def tell(self, store: llvs.Store, side: llvs.store.Reference | None) -> None:
         """Prints one side of a conflict: who wrote it, when and what."""
         if side is None:
             print("      removed")

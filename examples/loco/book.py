@@ -112,7 +112,7 @@ class Book:
         """Removes a contact. It can be restored from its history."""
         try:
             found = self.people.get(id)
-        except llvs.DecodeError:
+        except llvs.models.DecodeError:
             found = None
         self.people.save(remove=[id], description=f"Delete {found.name if found else 'a contact'}")
 
@@ -124,7 +124,7 @@ class Book:
         named: dict[str, Any] = {"description": f"Restore {past.name}", "group": uuid.uuid4().hex}
         try:
             self.people.save({id: past}, **named)
-        except llvs.DecodeError:
+        except llvs.models.DecodeError:
             # A collection does not overwrite a value that it cannot read, unless that is removed first.
             self.people.save(remove=[id], **named)
             self.people.save({id: past}, **named)
@@ -140,7 +140,7 @@ class Book:
                 if version.id not in self._read:
                     left -= 1
                     self._read.add(version.id)
-                    self._removed |= {one.id for one in store.changes(version, with_data=False) if one.kind is llvs.ChangeKind.REMOVE}
+                    self._removed |= {one.id for one in store.changes(version, with_data=False) if one.kind is llvs.store.ChangeKind.REMOVE}
             found = sorted(id for id in self._removed if id.startswith(prefix))
         return [id.removeprefix(prefix) for id in found if store.reference(id, at=at) is None]
 
@@ -239,7 +239,7 @@ class Book:
         except llvs.MovedError:
             raise Refused("The book was changed meanwhile: press Restore again.") from None
 
-    def conflicts(self) -> dict[str, list[llvs.ObjectConflict]]:
+    def conflicts(self) -> dict[str, list[llvs.models.ObjectConflict]]:
         """Returns the open conflicts by contact, and also those whose decision was undone."""
         found = {id: list(records) for id, records in self.people.open_conflicts().items()}
         for name in self.removed(DECISIONS):
@@ -250,11 +250,11 @@ class Book:
             records.sort(key=lambda one: (one.version, repr(one.path)))
         return found
 
-    def _undone(self, name: str) -> Optional[llvs.ObjectConflict]:
+    def _undone(self, name: str) -> Optional[llvs.models.ObjectConflict]:
         """Returns the conflict of a decision that was undone; None if its place in the value has changed since."""
         store, id = self.notes.store, DECISIONS + name
         for version, kind in store.value_history(id):
-            if kind is llvs.ChangeKind.REMOVE:
+            if kind is llvs.store.ChangeKind.REMOVE:
                 continue
             try:
                 told = json.loads(store.at(version)[id])
@@ -272,7 +272,7 @@ class Book:
             return self.people.conflict(record._replace(version=merge))
         return None
 
-    def choose(self, id: str, version: str, marks: list[str], choice: llvs.Choice) -> None:
+    def choose(self, id: str, version: str, marks: list[str], choice: llvs.words.Choice) -> None:
         """Decides the conflicts with these marks: "newer", "older", or "result" for the merge's result. One undo reverts the decision."""
         group, name = uuid.uuid4().hex, self._name(id)
         for mark in marks:
@@ -284,7 +284,7 @@ class Book:
             about = f"Decide the {what} of {name}" if what else f"Decide whether to delete {name}"
             self._decide(conflict, choice, description=about, group=group)
 
-    def _decide(self, conflict: llvs.ObjectConflict, choice: llvs.Choice, **about: Any) -> None:
+    def _decide(self, conflict: llvs.models.ObjectConflict, choice: llvs.words.Choice, **about: Any) -> None:
         decision = {"merge": conflict.version, "contact": conflict.id, "choice": choice}
         while True:
             at = self.notes.current_version
@@ -309,18 +309,18 @@ class Book:
     @property
     def is_online(self) -> bool:
         """Whether the device may connect to other devices."""
-        return not self.syncer.conditions & llvs.SyncConditions.OFFLINE
+        return not self.syncer.conditions & llvs.syncer.SyncConditions.OFFLINE
 
     def set_online(self, is_online: bool) -> None:
         """Sets whether it may."""
         if is_online:
-            self.syncer.conditions &= ~llvs.SyncConditions.OFFLINE
+            self.syncer.conditions &= ~llvs.syncer.SyncConditions.OFFLINE
             self.syncer.came_to_front()
         else:
-            self.syncer.conditions |= llvs.SyncConditions.OFFLINE
+            self.syncer.conditions |= llvs.syncer.SyncConditions.OFFLINE
         self._changed()
 
-    def _heard(self, event: llvs.SyncEvent) -> None:
+    def _heard(self, event: llvs.syncer.SyncEvent) -> None:
         done = event.round
         if done is not None:
             results = [result for result in (done.before, done.after) if result is not None]
@@ -336,10 +336,10 @@ class Book:
         """Returns the names of the contacts that a sync changed."""
         found = []
         for change in self.notes.store.diff(before, after, prefix=self.people.prefix, with_data=False):
-            at = before if change.kind is llvs.ChangeKind.REMOVE else after
+            at = before if change.kind is llvs.store.ChangeKind.REMOVE else after
             try:
                 found.append(self.people.at(at)[change.id.removeprefix(self.people.prefix)].name)
-            except llvs.DecodeError:
+            except llvs.models.DecodeError:
                 continue
         return found
 
@@ -361,12 +361,12 @@ def type_of(photo: bytes) -> Optional[str]:
     return "image/webp" if photo[:4] == b"RIFF" and photo[8:12] == b"WEBP" else None
 
 
-def mark_of(conflict: llvs.ObjectConflict) -> str:
+def mark_of(conflict: llvs.models.ObjectConflict) -> str:
     """Returns a text that identifies a conflict of a contact, since several conflicts in one text have the same path."""
     return _name_of(conflict.record)
 
 
-def _name_of(record: llvs.Conflict) -> str:
+def _name_of(record: llvs.merge.Conflict) -> str:
     return hashlib.sha256(repr(record).encode("utf-8", "surrogatepass")).hexdigest()
 
 

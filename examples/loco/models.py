@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Optional
 
-import llvs
+from llvs.models import Text, model
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Phone:
 CONTACTS = "contact/"
 
 
-@llvs.model(CONTACTS)
+@model(CONTACTS)
 @dataclass
 class Contact:
     """A contact. Devices that change different members lose nothing; the notes are merged word by word."""
@@ -32,12 +32,12 @@ class Contact:
     email: str = ""
     phones: list[Phone] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
-    notes: Annotated[str, llvs.Text()] = ""
+    notes: Annotated[str, Text()] = ""
     #: The id of a `Photo`. A photo never changes: a new one has another id, so the history of a contact includes its photos.
     photo: Optional[str] = None
 
 
-@llvs.model("group/")
+@model("group/")
 @dataclass
 class Group:
     """A name, and the ids of its members."""
@@ -53,7 +53,7 @@ class Photo:
     data: bytes
 
 
-llvs.model("photo/", rules={"": "bytes"}, encode=lambda photo: bytes(photo.data), decode=Photo)(Photo)
+model("photo/", rules={"": "bytes"}, encode=lambda photo: bytes(photo.data), decode=Photo)(Photo)
 
 #: How contacts are sorted and found: "Émile" is beside "emil". These indexes are not stored.
 BY_NAME = {"prefix": CONTACTS, "on": ["/name"], "text": "fold"}

@@ -132,10 +132,10 @@ class Answering(BaseHTTPRequestHandler):
             self.close_connection = True
         except Refused as problem:
             self._json({"error": str(problem), "confirm": problem.confirm}, 409)
-        except llvs.DecodeError:
+        except llvs.models.DecodeError:
             said = "This cannot be read: another program saved something else in its place. Its history has what it was."
             self._json({"error": said}, 409)
-        except (*NEVER_ASKED, llvs.UnknownVersionError):
+        except (*NEVER_ASKED, llvs.errors.UnknownVersionError):
             self._json({"error": "This is not there any more, or the request is not one of this page."}, 404)
         except llvs.Error as problem:
             self._json({"error": str(problem)}, 500)
@@ -214,7 +214,7 @@ class Handler(Answering):
 
 
 #: The choices that the page offers.
-_CHOICES: dict[Any, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
+_CHOICES: dict[Any, llvs.words.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 def _do(book: Book, what: str, given: dict[str, Any]) -> Optional[dict[str, Any]]:

@@ -15,9 +15,9 @@ from models import CONTACTS, WORDS, Contact, Phone
 
 #: Why a merge had to decide, in a sentence.
 _WHY = {
-    llvs.ConflictKind.PICK: "Both devices changed the {what} while they were apart.",
-    llvs.ConflictKind.DELETE_EDIT: "One device deleted this while the other one changed it.",
-    llvs.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
+    llvs.merge.ConflictKind.PICK: "Both devices changed the {what} while they were apart.",
+    llvs.merge.ConflictKind.DELETE_EDIT: "One device deleted this while the other one changed it.",
+    llvs.merge.ConflictKind.OVERLAP: "Both devices rewrote the same words of the {what}.",
 }
 #: The prefix of the ids of the library's own values: rules and indexes.
 LIBRARY = "__llvs_"
@@ -121,7 +121,7 @@ def contact(book: Book, id: str, then: Optional[str] = None) -> dict[str, Any]:
     found, problem = None, None
     try:
         found = book.people.at(at).get(id)
-    except llvs.DecodeError as raised:
+    except llvs.models.DecodeError as raised:
         problem = str(raised)
     groups, _ = book.groups.at(at).read_all()
     return {
@@ -147,7 +147,7 @@ def by(store: llvs.Store, version: llvs.Version) -> str:
     return " and ".join(sorted({who(store[before]) for before in version.predecessors}))
 
 
-def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.ChangeKind] = None) -> str:
+def what(store: llvs.Store, version: llvs.Version, kind: Optional[llvs.store.ChangeKind] = None) -> str:
     """Returns what a version did. kind: what it did to the contact in question."""
     if len(version.predecessors) == 2:
         return "Merged"
@@ -171,14 +171,14 @@ def conflicts(book: Book) -> list[dict[str, Any]]:
     return found
 
 
-_Question = Sequence[llvs.ObjectConflict]
+_Question = Sequence[llvs.models.ObjectConflict]
 
 
-def _questions(records: Sequence[llvs.ObjectConflict]) -> list[_Question]:
+def _questions(records: Sequence[llvs.models.ObjectConflict]) -> list[_Question]:
     """Groups conflicts into questions: a phone is one question, whether its number, its label or both are in conflict."""
-    found: dict[Any, list[llvs.ObjectConflict]] = {}
+    found: dict[Any, list[llvs.models.ObjectConflict]] = {}
     for one in records:
-        is_phone = len(one.path) == 3 and one.path[0] == "phones" and one.kind is llvs.ConflictKind.PICK
+        is_phone = len(one.path) == 3 and one.path[0] == "phones" and one.kind is llvs.merge.ConflictKind.PICK
         found.setdefault((one.version, repr(one.path[:2])) if is_phone else (one.version, mark_of(one)), []).append(one)
     return list(found.values())
 
@@ -190,7 +190,7 @@ def conflict(book: Book, question: _Question) -> dict[str, Any]:
     what = "phone" if member == "phones" and len(found.path) > 1 else WORDS.get(member, member) if member else "contact"
     sides = store.sides(found.record.id, *store[found.version].predecessors)
     newer, older = (_side(book, question, side.at, value) for side, value in zip(sides, (found.newer, found.older)))
-    if found.kind is llvs.ConflictKind.OVERLAP and isinstance(newer["value"], str) and isinstance(older["value"], str):
+    if found.kind is llvs.merge.ConflictKind.OVERLAP and isinstance(newer["value"], str) and isinstance(older["value"], str):
         pieces = words(older["value"], newer["value"])
         older["words"] = [piece for piece in pieces if piece[0] != "+"]
         newer["words"] = [piece for piece in pieces if piece[0] != "-"]
@@ -200,7 +200,7 @@ def conflict(book: Book, question: _Question) -> dict[str, Any]:
             side["changed"] = _changed(base, side.pop("contact"))
     return {
         "version": found.version, "marks": [mark_of(one) for one in question], "path": list(found.path), "member": member, "what": what,
-        "isDeletion": found.kind is llvs.ConflictKind.DELETE_EDIT, "why": _WHY.get(found.kind, _ELSE).format(what=what),
+        "isDeletion": found.kind is llvs.merge.ConflictKind.DELETE_EDIT, "why": _WHY.get(found.kind, _ELSE).format(what=what),
         "sides": [
             {"side": name, **told, "by": who(side.by), "time": side.by.timestamp if side.by else None, "stands": value == found.result}
             for name, told, value, side in (("newer", newer, found.newer, sides.newer), ("older", older, found.older, sides.older))
@@ -215,7 +215,7 @@ def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any
     found, member = question[0], question[0].path[0] if question[0].path else None
     try:
         contact = book.people.at(at).get(found.id)
-    except llvs.DecodeError:
+    except llvs.models.DecodeError:
         contact = None
     if member is None:
         return {"value": _value(value), "contact": contact if isinstance(value, Contact) else None}
@@ -224,7 +224,7 @@ def _side(book: Book, question: _Question, at: str, value: Any) -> dict[str, Any
     if contact is not None and member == "phones" and len(found.path) == 3 and isinstance(found.path[1], dict):
         phone = next((one for one in contact.phones if one.id == found.path[1].get("key")), None)
         return {"value": _value(phone)}
-    if contact is not None and found.kind is llvs.ConflictKind.OVERLAP and isinstance(value, str):
+    if contact is not None and found.kind is llvs.merge.ConflictKind.OVERLAP and isinstance(value, str):
         return {"value": sentence(str(getattr(contact, str(member), "")), value)}
     return {"value": _value(value)}
 
@@ -253,7 +253,7 @@ def who(version: Optional[llvs.Version]) -> str:
 
 
 #: What a version without a description did to a contact.
-_KINDS = {llvs.ChangeKind.INSERT: "Added by another program", llvs.ChangeKind.REMOVE: "Deleted by another program"}
+_KINDS = {llvs.store.ChangeKind.INSERT: "Added by another program", llvs.store.ChangeKind.REMOVE: "Deleted by another program"}
 
 
 def history(book: Book, id: str) -> list[dict[str, Any]]:

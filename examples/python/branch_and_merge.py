@@ -5,7 +5,7 @@ from typing import Optional
 import llvs
 
 
-def join_lines(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
+def join_lines(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
     """Keeps the lines of both sides, the older side's first.
 
     It does not compare with an ancestor. An arbiter that does must look at all of `fork.ancestors`: there are several if versions were
@@ -19,7 +19,7 @@ def join_lines(merge: llvs.Merge, store: llvs.Store) -> list[llvs.Change]:
     return resolved
 
 
-def text(store: llvs.Store, reference: Optional[llvs.Reference]) -> str:
+def text(store: llvs.Store, reference: Optional[llvs.store.Reference]) -> str:
     value = store.value_by_reference(reference) if reference else None
     return value.data.decode() if value else ""
 

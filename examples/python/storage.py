@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 import llvs
 
 
-class ShelfStorage(llvs.Storage):
+class ShelfStorage(llvs.storage.Storage):
     """Stores record number n under the key "n"."""
 
     name = "shelf"

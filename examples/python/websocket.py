@@ -1,6 +1,6 @@
 """Two stores in sync over a WebSocket: how a program carries a direct connection over a transport of its own. Needs wsproto.
 
-`llvs.Peer` receives incoming bytes and returns bytes to send; the program may carry them in any way. Here it uses a WebSocket: each
+`llvs.live.Peer` receives incoming bytes and returns bytes to send; the program may carry them in any way. Here it uses a WebSocket: each
 message is a piece of the stream, of any size. The bytes are encrypted from end to end, also through a relay.
 """
 
@@ -65,7 +65,7 @@ class WebSocket:
         self.writer.close()
 
 
-async def carry(peer: llvs.Peer, socket: WebSocket, store: llvs.Store, done: asyncio.Event) -> None:
+async def carry(peer: llvs.live.Peer, socket: WebSocket, store: llvs.Store, done: asyncio.Event) -> None:
     """Keeps a store in sync over a WebSocket, until both sides have ended the session."""
     saved: llvs.aio.Events[None] = llvs.aio.Events()
     sending = asyncio.Lock()
@@ -88,7 +88,7 @@ async def carry(peer: llvs.Peer, socket: WebSocket, store: llvs.Store, done: asy
     others = [asyncio.create_task(look()), asyncio.create_task(leave())]
     with store.observe(saved):
         await send()
-        while peer.state.phase != llvs.PeerPhase.ENDED:
+        while peer.state.phase != llvs.live.PeerPhase.ENDED:
             data = await socket.receive()
             await (llvs.aio.call(peer.receive, data) if data else llvs.aio.call(peer.receive_end))
             await send()
@@ -99,18 +99,18 @@ async def carry(peer: llvs.Peer, socket: WebSocket, store: llvs.Store, done: asy
 
 
 async def main() -> None:
-    pairing = llvs.make_pairing()
+    pairing = llvs.live.make_pairing()
     with llvs.Store("laptop.llvs") as laptop, llvs.Store("phone.llvs") as phone:
         laptop.make_version(insert={"greeting": b"hello"})
         done, served = asyncio.Event(), asyncio.Event()
 
         async def come(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with llvs.Peer(laptop, pairing, initiator=False) as peer:
+            with llvs.live.Peer(laptop, pairing, initiator=False) as peer:
                 await carry(peer, await WebSocket.accept(reader, writer), laptop, asyncio.Event())
             served.set()
 
         async with await asyncio.start_server(come, "127.0.0.1", 0) as server:
-            with llvs.Peer(phone, pairing, initiator=True) as peer:
+            with llvs.live.Peer(phone, pairing, initiator=True) as peer:
                 link = asyncio.create_task(carry(peer, await WebSocket.connect(*server.sockets[0].getsockname()), phone, done))
                 while phone.most_recent_head is None:
                     await asyncio.sleep(0.01)

@@ -33,7 +33,8 @@ def test_what_is_in_it(tmp_path: Path) -> None:
         assert len(merges) > 20 and any(store.explain(merge).records for merge in merges)
         assert list(store.branches()) == ["poster"] and {version.branch for version in versions} == {None, "poster", "card"}
         first, second = [head for head in store.heads() if head.branch is None]
-        assert {record.kind for record in store.conflicts(first, second).records} >= {llvs.ConflictKind.PICK, llvs.ConflictKind.OVERLAP}
+        kinds = {record.kind for record in store.conflicts(first, second).records}
+        assert kinds >= {llvs.merge.ConflictKind.PICK, llvs.merge.ConflictKind.OVERLAP}
         pictures = list(store.at(first).prefix("picture/").values())
         assert len(pictures) == 6 and {values.kind_of(picture).words for picture in pictures} == {"PNG image, 64 x 48"}
         assert not store.verify().damages

@@ -150,14 +150,14 @@ def test_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LLVS_TOKEN", "LLVS_PASSWORD", "LLVS_USER"):
         monkeypatch.delenv(name, raising=False)
     asking = remotes._Asking("https+webdav://x/", "ann")
-    assert asking("https+webdav://x/", False) == llvs.Credentials("ann", "from the key store")
+    assert asking("https+webdav://x/", False) == llvs.exchange.Credentials("ann", "from the key store")
     assert asking("https+webdav://x/", True) is None
     monkeypatch.setenv("LLVS_PASSWORD", "secret")
     asking = remotes._Asking("https+webdav://x/", "ann")
-    assert asking("https+webdav://x/", False) == llvs.Credentials("ann", "secret")
-    assert asking("https+webdav://x/", True) == llvs.Credentials("ann", "from the key store")
+    assert asking("https+webdav://x/", False) == llvs.exchange.Credentials("ann", "secret")
+    assert asking("https+webdav://x/", True) == llvs.exchange.Credentials("ann", "from the key store")
     monkeypatch.setenv("LLVS_TOKEN", "token")
-    assert remotes._Asking("https+webdav://x/", "")("", False) == llvs.Credentials(token="token")
+    assert remotes._Asking("https+webdav://x/", "")("", False) == llvs.exchange.Credentials(token="token")
 
 
 def test_secrets_of_a_removed_remote(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_what_came_before_is_told(llvs_run: Run, monkeypatch: pytest.MonkeyPatch
 
     @contextlib.contextmanager
     def shown() -> Iterator[Any]:
-        def hear(_: llvs.Progress) -> None:
+        def hear(_: llvs.control.Progress) -> None:
             nonlocal heard
             heard += 1
             if heard == last:

@@ -5,7 +5,7 @@
     async def main() -> None:
         with llvs.Coordinator("notes.llvs", exchange="/media/shared/notes") as notes:
             await llvs.aio.call(notes.sync)
-            events: llvs.aio.Events[llvs.SyncEvent] = llvs.aio.Events()
+            events: llvs.aio.Events[llvs.syncer.SyncEvent] = llvs.aio.Events()
             with llvs.Syncer(notes, events):
                 async for event in events:
                     print(event.status.state.name)
@@ -35,6 +35,8 @@ from .live.links import Address
 from .live.peer import Peer, PeerPhase, PeerState, Secret, invited, is_to_compare, place_of, whom_it_is_for
 from .store.snapshot import Problem
 from .store.store import Store
+
+__all__ = ["Events", "Link", "accept", "call", "connect"]
 
 T = TypeVar("T")
 Event = TypeVar("Event")
@@ -348,7 +350,7 @@ async def connect(
     compare: bool = False,
     quota: Optional[Callable[[int], None]] = None,
 ) -> Link:
-    """Connects a store to the one that is offered at an address, and keeps them in sync: `llvs.connect` for asyncio.
+    """Connects a store to the one that is offered at an address, and keeps them in sync: `llvs.live.connect` for asyncio.
 
     compare: instead of using a pairing, people compare `Link.digits` on both sides, and each side confirms with `Link.confirm`.
     Raises OSError, and what `Peer` raises.
@@ -388,8 +390,8 @@ async def accept(
     compare: the pairing of one of the stores. A device that connects by comparing digits receives it, after people have compared
     `Link.digits` on both sides and each side has confirmed with `Link.confirm`. Pass it only for a connection for which a person here
     waits; devices with pairings are accepted as well. InvalidArgumentError if it is not the pairing of a store.
-    invitations: codes of `llvs.make_invitation`, each with the pairing of one of the stores. A device that connects with a code receives
-    its pairing. A used code is removed; the program must remove expired ones (after 600 seconds).
+    invitations: codes of `llvs.live.make_invitation`, each with the pairing of one of the stores. A device that connects with a code
+    receives its pairing. A used code is removed; the program must remove expired ones (after 600 seconds).
     timeout: seconds for the first bytes and the handshake, in which the other side must identify itself. A device without the pairing gets
     no response: the connection is closed, and this raises ConnectionError. Raises what `Peer` raises. The program must limit the number of
     simultaneous connections.

@@ -2,7 +2,7 @@
 
     try:
         store.value("note/1", at="no-such-version")
-    except llvs.UnknownVersionError as error:      # also a KeyError
+    except llvs.errors.UnknownVersionError as error:      # also a KeyError
         print(error.code, error.version_id)
 
 `except llvs.Error` catches all; `.code` distinguishes all of them.
@@ -15,6 +15,43 @@ from typing import Any, Sequence
 
 from ._abi.enums import NamedNumber
 from ._generated import constants as c
+
+__all__ = [
+    "BusyError",
+    "CallbackError",
+    "CancelledError",
+    "ClosedError",
+    "DuplicateIDError",
+    "EncryptionError",
+    "Error",
+    "ErrorCode",
+    "ExchangeDataError",
+    "ForgottenError",
+    "ForkedError",
+    "GoneError",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidIDError",
+    "InvalidMetadataError",
+    "InvalidReferenceError",
+    "MergeError",
+    "MovedError",
+    "NoCommonAncestorError",
+    "NotDirectoryError",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "PermissionDeniedError",
+    "SnapshotError",
+    "StorageError",
+    "TooLargeError",
+    "TooManyFilesError",
+    "TransportError",
+    "UnknownPredecessorError",
+    "UnknownVersionError",
+    "UnresolvedConflictError",
+    "UnsupportedError",
+    "VersionMismatchError",
+]
 
 
 class ErrorCode(NamedNumber):

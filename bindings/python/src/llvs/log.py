@@ -11,8 +11,10 @@ from ._abi import callbacks as _callbacks
 from ._abi.enums import NamedNumber
 from ._abi.memory import text
 from ._generated import constants as c, structs as _structs
-from .observer import Observer, observe
+from .control import Observer, observe
 from .words import LogLevelName
+
+__all__ = ["LogLevel", "log_to", "observe_log"]
 
 
 class LogLevel(NamedNumber):
@@ -61,7 +63,7 @@ def _number(level: Union[LogLevel, LogLevelName, int]) -> int:
         # The library has no CRITICAL above ERROR; a level in between includes the more important ones.
         return next((ours for ours, theirs in _LOGGING_LEVELS.items() if theirs >= level), LogLevel.ERROR)
     elif not isinstance(level, int):
-        raise TypeError(f"a log level is an llvs.LogLevel, its name, or a level of logging, not {type(level).__name__}")
+        raise TypeError(f"a log level is an llvs.log.LogLevel, its name, or a level of logging, not {type(level).__name__}")
     raise errors.InvalidArgumentError(
         f"{level!r} is no log level: use error, warning, info or debug, or a level of logging (logging.DEBUG)"
     )

@@ -22,8 +22,8 @@ class StoreOptions:
     memory_budget: int = 0
     #: For the storage "file", a directory for caches outside the store.
     cache_directory: Optional[PathLike] = None
-    #: For "file", when small files are compacted: "automatic" (automatically when it is worthwhile, and on request, but not in a folder that
-    #: a syncing program copies), "on_request" (by `Store.compact` only, and not in such a folder), "always".
+    #: For "file", when small files are compacted: "automatic" (automatically when it is worthwhile, and on request, but not in a folder
+    #: that a syncing program copies), "on_request" (by `Store.compact` only, and not in such a folder), "always".
     compaction: Compaction = "automatic"
     #: Seconds for which compacted files are kept, for programs that are copying the store; None: 900.
     compaction_grace: Optional[float] = None
@@ -45,7 +45,8 @@ class CoordinatorOptions(StoreOptions):
     One object can be used for any number of coordinators. The call that opens a coordinator checks them.
     """
 
-    #: The name under which the current version is stored, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one each.
+    #: The name under which the current version is stored, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one
+    #: each.
     name: str = ""
     #: "auto" keeps a snapshot at the place of each exchange up to date; "off".
     snapshots: SnapshotPolicy = "off"
@@ -54,6 +55,6 @@ class CoordinatorOptions(StoreOptions):
     #: For all exchanges of this coordinator, as for `Exchange`: each sync lists ids that another implementation cannot store as problems of
     #: the versions sent.
     report_unportable: bool = False
-    #: True if no other implementation reads the places of this coordinator's exchanges. If False, and a place with single files is attached,
-    #: a save that would make another implementation fail is refused, as for `Exchange`.
+    #: True if no other implementation reads the places of this coordinator's exchanges. If False, and a place with single files is
+    #: attached, a save that would make another implementation fail is refused, as for `Exchange`.
     no_other_readers: bool = False

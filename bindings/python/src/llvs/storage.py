@@ -1,6 +1,6 @@
 """Storages written in Python: store the records of a store in any way you choose.
 
-    class InMyDatabase(llvs.Storage):
+    class InMyDatabase(llvs.storage.Storage):
         def append(self, records): ...
         def scan(self, mark, report): ...
         def read(self, place, offset, size): ...
@@ -22,6 +22,8 @@ from ._abi.handle import Handle
 from ._abi.memory import as_bytes, copy, encode_name, text
 from ._generated import constants as c, structs as _structs
 from .store import _pages
+
+__all__ = ["DictStorage", "Storage"]
 
 lib = _abi.lib
 
@@ -83,9 +85,9 @@ class DictStorage(Storage):
     """A storage over a mapping from numbers to bytes, such as a `dict` or a `shelve`.
 
         records = {}
-        with llvs.Store(storage=llvs.DictStorage(records)) as store:
+        with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:
             store.make_version(insert={"note/1": b"hello"})
-        with llvs.Store(storage=llvs.DictStorage(records)) as store:     # all is there again
+        with llvs.Store(storage=llvs.storage.DictStorage(records)) as store:     # all is there again
             ...
     """
 

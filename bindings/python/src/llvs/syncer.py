@@ -19,6 +19,8 @@ from .store import _pages
 from .store.snapshot import Problem, take_problems
 from .words import HeadSelection
 
+__all__ = ["SyncConditions", "SyncEvent", "SyncPlace", "SyncReason", "SyncState", "SyncStatus", "Syncer", "Traffic"]
+
 lib = _abi.lib
 byref = ctypes.byref
 
@@ -221,7 +223,7 @@ class Syncer(Handle):
         can be started).
         """
         if on_event is not None and not callable(on_event):
-            raise TypeError(f"on_event takes a function of an llvs.SyncEvent, not {type(on_event).__name__}")
+            raise TypeError(f"on_event takes a function of an llvs.syncer.SyncEvent, not {type(on_event).__name__}")
         if heads not in _HEADS:
             raise errors.InvalidArgumentError(f"{heads!r} is no selection of heads for a syncer: use unbranched or all")
         options = _structs.llvs_syncer_options(

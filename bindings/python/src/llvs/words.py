@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+__all__ = [
+    "Choice",
+    "Compaction",
+    "Durability",
+    "HeadSelection",
+    "Layout",
+    "LogLevelName",
+    "MemberKind",
+    "Relation",
+    "SnapshotPolicy",
+    "StorageKind",
+    "ValueDifferences",
+]
+
 #: Where a store has its records: a directory, a database file, or memory.
 StorageKind = Literal["file", "sqlite", "memory"]
 #: What a power cut may lose: "full" no acknowledged version, "normal" the newest versions.

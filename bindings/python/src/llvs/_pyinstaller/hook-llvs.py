@@ -12,7 +12,7 @@ if not binaries:
     raise FileNotFoundError(f"{PACKAGE} has no libllvs, so the frozen program would have none: install llvs from a wheel (docs/install.md)")
 
 #: A program that uses these imports them by name.
-OTHERS = {"_pyinstaller", "inspector", "testing", "tools"}
+OTHERS = {"_pyinstaller", "inspector", "tools"}
 
 hiddenimports = [
     ".".join(("llvs", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")

@@ -21,11 +21,11 @@ byref = ctypes.byref
 class CoordinatorRules(CoordinatorStore):
     """The rules, and open conflicts."""
 
-    def schema(self) -> llvs.Schema:
+    def schema(self) -> llvs.merge.Schema:
         """Returns the rules for merging of the store at the current version. As `Store.schema`."""
         return self.store.schema(self._current_id)
 
-    def register_schema(self, rules: Union[Mapping[str, Any], bytes]) -> llvs.Schema:
+    def register_schema(self, rules: Union[Mapping[str, Any], bytes]) -> llvs.merge.Schema:
         """Adds rules for merging ({"merge": 1, "ids": {...}}) to those of the store, as `Store.schema` describes.
 
         New rules are saved as a version of their own, which becomes current; rules that the store already has are not saved again. If the
@@ -48,13 +48,13 @@ class CoordinatorRules(CoordinatorStore):
             lib.llvs_coordinator_register_schema(pointer, text, byref(move), byref(made))
         return take_schema(made.value)
 
-    def open_conflicts(self) -> llvs.Conflicts:
+    def open_conflicts(self) -> llvs.merge.Conflicts:
         """Returns the conflicts that are open at the current version. As `Store.open_conflicts`."""
         return self.store.open_conflicts(self._current_id)
 
     def choose(
         self,
-        conflict: Union[llvs.Conflict, llvs.ObjectConflict],
+        conflict: Union[llvs.merge.Conflict, llvs.models.ObjectConflict],
         choice: Choice,
         *,
         metadata: Optional[_metadata.Metadata] = None,

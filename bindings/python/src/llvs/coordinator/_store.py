@@ -10,7 +10,7 @@ from .._abi import callbacks as _callbacks, metadata as _metadata
 from .._abi.handle import Handle
 from .._abi.memory import version_bytes
 from .._generated import structs as _structs
-from ..observer import Observer, observe
+from ..control import Observer, observe
 from ..storage import Storage
 from ..store import _pages
 from ..store._change_array import CHANGE_SIZE, ChangeArray, Entries

@@ -9,12 +9,11 @@ from .. import _abi
 from .._abi import metadata as _metadata
 from .._abi.memory import encode
 from .._generated import structs as _structs
-from ..control import CancelToken, Control, ProgressCallback
+from ..control import CancelToken, Control, Observer, ProgressCallback, notify_thunk, observe
 from ..exchange.exchange import exchange_options
 from ..exchange.results import BootstrapResult, ExchangeResult, MergeResult, SyncResult, moves, take_result, take_sync_result
 from ..exchange.transport import Place, TransportHandle, carrier_of, name_of, place_of
 from ..merge.options import Heads, MergeOptions
-from ..observer import Observer, notify_thunk, observe
 from ..words import Durability, HeadSelection
 from ._store import MOVE_SIZE, CoordinatorStore
 

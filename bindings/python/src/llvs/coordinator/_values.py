@@ -116,12 +116,12 @@ class CoordinatorValues(CoordinatorStore):
         name: Optional[str] = None,
         *,
         definition: Union[Mapping[str, Any], str, bytes, None] = None,
-        keys: Optional[llvs.KeyFunction] = None,
+        keys: Optional[llvs.indexes.KeyFunction] = None,
         prefix: str = "",
         parts: int = 1,
         version: int = 0,
         warm: bool = False,
-    ) -> llvs.Index:
+    ) -> llvs.indexes.Index:
         """Opens an index, as `Store.index`. Queries without a version use the current one.
 
         warm: whether a thread of the library builds it at each new current version, as long as it is open; `keys` is then called there as
@@ -132,8 +132,8 @@ class CoordinatorValues(CoordinatorStore):
         found = computed(keys, definition, prefix, parts, version)
         return Index(self.store, cast(llvs.Coordinator, self), name, found, self._what(), warm)
 
-    def collection(self, model: type[_Model]) -> llvs.Collection[_Model]:
-        """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.model`.
+    def collection(self, model: type[_Model]) -> llvs.models.Collection[_Model]:
+        """The objects of a model, as a mutable mapping from ids to objects; a class becomes a model by `llvs.models.model`.
 
         The model's rules for merging are added to those of the store as by `register_schema`, unless the store is opened read-only. If they
         contradict the store's, the store's win: `SchemaWarning`, and `Collection.contradictions`.

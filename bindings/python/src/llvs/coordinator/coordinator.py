@@ -198,11 +198,3 @@ class Coordinator(CoordinatorValues, CoordinatorRules, CoordinatorUndo, Coordina
         from .transaction import transact
 
         return transact(self, function, metadata, group=group, description=description)
-
-
-def make_branch_name(base: str) -> str:
-    """Returns a unique branch name: the base, an underscore, a UUID."""
-    import uuid
-
-    encode(base)
-    return f"{base}_{str(uuid.uuid4()).upper()}"

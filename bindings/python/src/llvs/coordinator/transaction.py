@@ -64,7 +64,7 @@ class Transaction(MutableMapping[str, bytes]):
         made = {id for id, data in self._written.items() if data is not None and id.startswith(prefix)}
         return sorted(kept | made, key=str.encode)
 
-    def collection(self, model: type[_Model]) -> llvs.ModelsInTransaction[_Model]:
+    def collection(self, model: type[_Model]) -> llvs.models.ModelsInTransaction[_Model]:
         """The objects of a model as the transaction has them: a mutable mapping as `Coordinator.collection`, saved with all the rest.
 
             with app.transaction() as values:

@@ -12,8 +12,7 @@ from .. import _abi
 from .._abi.handle import Handle
 from .._abi.memory import as_bytes, copy, decode, encode
 from .._generated import structs as _structs
-from ..control import CancelToken, Control, ProgressCallback
-from ..observer import Observer, notify_thunk, observe
+from ..control import CancelToken, Control, Observer, ProgressCallback, notify_thunk, observe
 from ..store import _pages
 from ..store._lzfse import Decoder, put_decoder
 from ..store._options import durability_number

@@ -45,7 +45,7 @@ class Tokens:
 
     The library renews the tokens, and uses new ones only after they are stored. Make a subclass:
 
-        class Keys(llvs.Tokens):
+        class Keys(llvs.exchange.Tokens):
             def read(self):
                 return keyring.get_password("notes", "google")
             def keep(self, tokens):
@@ -148,7 +148,7 @@ class Remote:
         if layout not in _LAYOUTS:
             raise errors.InvalidArgumentError(f"{layout!r} is no layout: use packed, interchange or bridged")
         if not isinstance(url, (str, Carrier)):
-            raise TypeError(f"the place of a Remote is a URL or llvs.RemoteFiles, not {type(url).__name__}")
+            raise TypeError(f"the place of a Remote is a URL or llvs.exchange.RemoteFiles, not {type(url).__name__}")
         if isinstance(recipients, str):
             raise TypeError("recipients is an iterable of texts, not one: [recipient]")
         if passphrase == "":
@@ -156,7 +156,7 @@ class Remote:
         if credentials is not None and not callable(credentials):
             raise TypeError(f"credentials must be a function of an address and a bool, not {type(credentials).__name__}")
         if tokens is not None and not isinstance(tokens, Tokens):
-            raise TypeError(f"tokens must be an llvs.Tokens, not {type(tokens).__name__}")
+            raise TypeError(f"tokens must be an llvs.exchange.Tokens, not {type(tokens).__name__}")
         if timeout is not None and not 0 < timeout <= 86_400:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
         #: The files of the program, instead of a URL.

@@ -1,6 +1,6 @@
 """Places of named files, written in Python: implement list, read, publish and delete, and the library does the rest.
 
-    class MyServer(llvs.RemoteFiles):
+    class MyServer(llvs.exchange.RemoteFiles):
         name = "my server"
         def list(self, directory): ...
         def read(self, name, offset, size): ...

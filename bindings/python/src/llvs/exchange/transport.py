@@ -1,6 +1,6 @@
 """Transports written in Python: exchange versions through a place of your own.
 
-    class ThroughMyServer(llvs.Transport):
+    class ThroughMyServer(llvs.exchange.Transport):
         def list(self): ...
         def fetch_versions(self, names): ...
         def fetch_changes(self, names): ...
@@ -45,8 +45,8 @@ def url_of(place: Union[str, os.PathLike[str], os.PathLike[bytes]]) -> str:
             return place
     elif not isinstance(place, os.PathLike):
         raise TypeError(
-            "the place of an exchange is the path of a folder, a URL, an llvs.Remote, an llvs.Transport or llvs.RemoteFiles, "
-            f"not {type(place).__name__}"
+            "the place of an exchange is the path of a folder, a URL, an llvs.Remote, an llvs.exchange.Transport or "
+            f"llvs.exchange.RemoteFiles, not {type(place).__name__}"
         )
     path = path_bytes(os.path.abspath(os.fsdecode(place)))
     return "file://" + "".join(chr(byte) if byte in _URL_BYTES else f"%{byte:02X}" for byte in path)

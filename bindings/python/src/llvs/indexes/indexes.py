@@ -81,7 +81,7 @@ def computed(keys: Optional[KeyFunction], definition: Any, prefix: str, parts: i
     if not callable(keys):
         raise TypeError(f"keys is a function of an id and bytes, not {type(keys).__name__}")
     if parts < 1:
-        raise llvs.InvalidArgumentError(f"the keys of an index have 1 to 8 parts, not {parts}")
+        raise llvs.errors.InvalidArgumentError(f"the keys of an index have 1 to 8 parts, not {parts}")
     return Computed(keys, prefix, parts, version)
 
 

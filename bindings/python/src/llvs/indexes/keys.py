@@ -18,12 +18,12 @@ lib = _abi.lib
 
 
 class Missing:
-    """A part of a key that a value has not got; `llvs.MISSING` is the only one. It is before all others in order."""
+    """A part of a key that a value has not got; `llvs.indexes.MISSING` is the only one. It is before all others in order."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "llvs.MISSING"
+        return "llvs.indexes.MISSING"
 
     def __reduce__(self) -> str:
         return "MISSING"
@@ -67,7 +67,7 @@ def _part_text(part: GivenPart) -> str:
         return json.dumps(moment_text(part))
     if isinstance(part, (date, time)):
         return json.dumps(part.isoformat())
-    raise TypeError(f"a part of a key is None, a bool, a number, a str, a date or llvs.MISSING, not {type(part).__name__}")
+    raise TypeError(f"a part of a key is None, a bool, a number, a str, a date or llvs.indexes.MISSING, not {type(part).__name__}")
 
 
 def tuple_text(parts: Any) -> bytes:

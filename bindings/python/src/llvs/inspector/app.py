@@ -61,9 +61,9 @@ def problem(raised: Exception) -> Response:
     status = 500
     if isinstance(raised, changing.Refused):
         status = raised.status
-    elif isinstance(raised, (NotFound, VersionNameError, llvs.UnknownVersionError)):
+    elif isinstance(raised, (NotFound, VersionNameError, llvs.errors.UnknownVersionError)):
         status = 404
-    elif isinstance(raised, (llvs.InvalidArgumentError, llvs.InvalidIDError, UnicodeEncodeError)):
+    elif isinstance(raised, (llvs.errors.InvalidArgumentError, llvs.errors.InvalidIDError, UnicodeEncodeError)):
         status = 400
     elif isinstance(raised, llvs.MovedError):
         status = 409
@@ -172,7 +172,7 @@ def make_app(inspected: Inspected, guard: Guard) -> ASGIApp:
     def size(asked: Asked) -> Any:
         report = store.size(asked.text("prefix", ""), depth=None if asked.text("each", "") == "id" else 1, limit=200)
 
-        def rows(of: tuple[llvs.SizeRow, ...]) -> list[dict[str, Any]]:
+        def rows(of: tuple[llvs.store.SizeRow, ...]) -> list[dict[str, Any]]:
             return [
                 {"name": row.name, "values": row.values, "bytes": row.bytes, "current": row.current_bytes, "past": row.past_bytes,
                  "combined": row.combined}

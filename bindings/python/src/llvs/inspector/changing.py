@@ -18,7 +18,7 @@ from .merges import mark_of
 DEVICE = "llvs inspect"
 #: The value of `confirmed` in a change that may replace JSON by other data.
 NO_JSON = "no-json"
-CHOICES: dict[str, llvs.Choice] = {"newer": "newer", "older": "older", "result": "result"}
+CHOICES: dict[str, llvs.words.Choice] = {"newer": "newer", "older": "older", "result": "result"}
 
 
 class Refused(Exception):

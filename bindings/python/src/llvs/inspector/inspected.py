@@ -24,7 +24,7 @@ WHO = ("author", "who", "user", "__llvs_device", "device")
 WHAT = ("__llvs_description", "message", "description", "title", "why")
 
 
-def storage_of(path: str) -> llvs.StorageKind:
+def storage_of(path: str) -> llvs.words.StorageKind:
     """Returns the kind of the store at a path."""
     return "sqlite" if os.path.isfile(path) else "file"
 
@@ -48,7 +48,7 @@ class Inspected:
         #: The undos that were made here, for `redo`.
         self.undone: list[str] = []
         #: By version of `made` and `undone`, the conflict that it decided: an undone decision is open again.
-        self.decided: dict[str, llvs.Conflict] = {}
+        self.decided: dict[str, llvs.merge.Conflict] = {}
         #: The results of exchanges that were made here, by the name of the remote.
         self.exchanged: dict[str, dict[str, Any]] = {}
         #: Held while a version is made, so that what was checked before does not change.
@@ -156,7 +156,7 @@ class Inspected:
         """Returns in one line what the newest of the versions did."""
         return title_of(self.store, versions[-1]).removeprefix("Undo: ") if versions else ""
 
-    def reopened(self) -> list[llvs.Conflict]:
+    def reopened(self) -> list[llvs.merge.Conflict]:
         """Returns the conflicts whose decisions were made here and undone."""
         return [self.decided[version] for version in self.undone if version in self.decided]
 

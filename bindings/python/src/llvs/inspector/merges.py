@@ -79,7 +79,7 @@ def foreseen(store: llvs.Store, a: llvs.Version, b: llvs.Version) -> dict[str, A
     }
 
 
-def unanswered(store: llvs.Store, at: llvs.Version, reopened: Sequence[llvs.Conflict] = ()) -> dict[str, Any]:
+def unanswered(store: llvs.Store, at: llvs.Version, reopened: Sequence[llvs.merge.Conflict] = ()) -> dict[str, Any]:
     """Returns the open conflicts of merges among the ancestors of a version.
 
     reopened: conflicts whose decisions were undone. They are open again if the merge's result still prevails.
@@ -96,7 +96,7 @@ def unanswered(store: llvs.Store, at: llvs.Version, reopened: Sequence[llvs.Conf
     return {"at": at.id, "merges": list(merges.values()), "count": len(records)}
 
 
-def _is_undecided(store: llvs.Store, record: llvs.Conflict, at: llvs.Version) -> bool:
+def _is_undecided(store: llvs.Store, record: llvs.merge.Conflict, at: llvs.Version) -> bool:
     try:
         store.choices(record, "result", at=at)
     except llvs.Error:
@@ -104,7 +104,7 @@ def _is_undecided(store: llvs.Store, record: llvs.Conflict, at: llvs.Version) ->
     return True
 
 
-def mark_of(record: llvs.Conflict) -> str:
+def mark_of(record: llvs.merge.Conflict) -> str:
     """Returns a text that identifies a record among those of its merge, since several records of one text have the same path. (A page could
     not return the path either: it reads all numbers as `float`.)
     """
@@ -113,7 +113,7 @@ def mark_of(record: llvs.Conflict) -> str:
 
 
 def _told(
-    store: llvs.Store, record: llvs.Conflict, first: llvs.Version, second: llvs.Version, merge: Optional[llvs.Version]
+    store: llvs.Store, record: llvs.merge.Conflict, first: llvs.Version, second: llvs.Version, merge: Optional[llvs.Version]
 ) -> dict[str, Any]:
     newer_is_first = store.sides(record.id, first, second).newer.at == first.id
     newer, older = _text(record.newer), _text(record.older)
@@ -161,7 +161,7 @@ def _told(
     }
 
 
-def _is_counter(store: llvs.Store, record: llvs.Conflict, merge: Optional[llvs.Version]) -> bool:
+def _is_counter(store: llvs.Store, record: llvs.merge.Conflict, merge: Optional[llvs.Version]) -> bool:
     """Returns whether one side removed a counter that the other added to. Then only the result can be chosen."""
     if record.kind is not ConflictKind.DELETE_EDIT or record.rule is None or merge is None:
         return False
@@ -195,7 +195,7 @@ def _value(store: llvs.Store, id: str, version: llvs.Version) -> Optional[dict[s
 _Part = Optional[dict[str, Any]]
 
 
-def _sentence(store: llvs.Store, record: llvs.Conflict, version: Optional[llvs.Version], part: _Part) -> _Part:
+def _sentence(store: llvs.Store, record: llvs.merge.Conflict, version: Optional[llvs.Version], part: _Part) -> _Part:
     """Returns the sentences at a version that contain a part of a text; the part itself if they cannot be found."""
     if part is None or version is None:
         return part

@@ -14,8 +14,11 @@ SCANNED = 200_000
 
 #: What a version did to a value.
 _DONE = {
-    llvs.ChangeKind.INSERT: "added this value", llvs.ChangeKind.UPDATE: "changed this value", llvs.ChangeKind.REMOVE: "removed this value",
-    llvs.ChangeKind.PRESERVE: "kept this value", llvs.ChangeKind.PRESERVE_REMOVAL: "kept this value removed",
+    llvs.store.ChangeKind.INSERT: "added this value",
+    llvs.store.ChangeKind.UPDATE: "changed this value",
+    llvs.store.ChangeKind.REMOVE: "removed this value",
+    llvs.store.ChangeKind.PRESERVE: "kept this value",
+    llvs.store.ChangeKind.PRESERVE_REMOVAL: "kept this value removed",
 }
 
 

@@ -84,7 +84,7 @@ def describe(store: llvs.Store, id: str, version: str) -> dict[str, Any]:
         size = reader.size
         try:
             head = reader.read_range(0, HEAD)
-        except llvs.GoneError:
+        except llvs.errors.GoneError:
             return {"id": id, "at": version, "size": size, "storedBy": reader.stored_version, "kind": "gone"}
         kind = kind_of(head, size)
         found: dict[str, Any] = {"id": id, "at": version, "size": size, "storedBy": reader.stored_version, "kind": kind}

@@ -177,7 +177,7 @@ class Link:
 class Listener(Handle):
     """Offers stores to direct connections, on threads of the library. Closing it ends all connections as `Link.close` does.
 
-        with llvs.Listener(("0.0.0.0", 4040)) as listener:      # or llvs.listen({pairing: notes}, ...)
+        with llvs.live.Listener(("0.0.0.0", 4040)) as listener:      # or llvs.live.listen({pairing: notes}, ...)
             listener.offer(notes, pairing)
 
     A device without the pairing of one of the stores gets no response. At most 32 connections at once may be unidentified, each for 10
@@ -407,7 +407,7 @@ def connect(
 ) -> Link:
     """Connects a store to the one that a listener offers at an address, and keeps them in sync.
 
-        with llvs.connect(notes, ("10.0.0.7", 4040), pairing) as link:
+        with llvs.live.connect(notes, ("10.0.0.7", 4040), pairing) as link:
             link.wait()                 # both have everything
 
     address: of `Listener.address`, of a device that `Nearby` found, or any other ("host", port); or the path of a Unix socket.
@@ -435,7 +435,7 @@ def listen(
 ) -> Listener:
     """Offers stores at an address, each to the devices that have its pairing, and keeps them in sync with devices that connect.
 
-        with llvs.listen({pairing: notes}, ("0.0.0.0", 4040)):
+        with llvs.live.listen({pairing: notes}, ("0.0.0.0", 4040)):
             ...
 
     stores: by the pairings of `make_pairing`; or by exchanges with encrypted places: then a store is offered to the members with the newest

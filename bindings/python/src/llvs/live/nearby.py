@@ -11,7 +11,7 @@ from .. import _abi, errors
 from .._abi import callbacks as _callbacks
 from .._abi.memory import copy, encode
 from .._generated import constants as c, structs as _structs
-from ..observer import Observer, observe
+from ..control import Observer, observe
 from .links import Listener
 
 
@@ -28,8 +28,8 @@ class Nearby:
     """Finds devices on the local network that offer stores, and announces a listener to them, on a thread of its own.
 
         def found(device):
-            for address in device.addresses: ...          # llvs.connect(notes, address, pairing)
-        with llvs.listen({pairing: notes}, ("0.0.0.0", 0)) as listener, llvs.Nearby(found, listener, name="Ann's laptop"):
+            for address in device.addresses: ...          # llvs.live.connect(notes, address, pairing)
+        with llvs.live.listen({pairing: notes}, ("0.0.0.0", 0)) as listener, llvs.live.Nearby(found, listener, name="Ann's laptop"):
             ...
 
     A found device may be any device: the pairing decides which devices are admitted, and links are encrypted. Every device on the network

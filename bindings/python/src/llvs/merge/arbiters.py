@@ -175,7 +175,7 @@ class Rules:
     that the library does not know.
     """
 
-    def __init__(self, rules: Optional[llvs.MergeRules] = None) -> None:
+    def __init__(self, rules: Optional[llvs.merge.MergeRules] = None) -> None:
         self._rules = rules
 
     def __repr__(self) -> str:
@@ -199,10 +199,10 @@ class PartFunction(Protocol):
 class ValueMerger:
     """Merges by rules, as `Rules` does, and asks functions of yours about conflicts that the rules leave to them, one value at a time.
 
-        def merge_notes(id, base, newer, older):                            # bytes, or None where the value is absent
-            return merged_by_hand(base, newer, older)                       # bytes; None: there is to be no value; llvs.PASS: as by `Rules`
+        def merge_notes(id, base, newer, older):                # bytes, or None if the value is absent
+            return merged_by_hand(base, newer, older)           # bytes; None: there is to be no value; llvs.merge.PASS: as by `Rules`
 
-        store.merge(a, b, llvs.ValueMerger(merge_notes))
+        store.merge(a, b, llvs.merge.ValueMerger(merge_notes))
 
     merge: called for each value without rules that both sides changed, or that one changed and the other removed (then `older` is None).
     part: called for each place in a value that both sides changed and that rules leave to it ({"pick": "arbiter"}), with its path and JSON
@@ -215,12 +215,12 @@ class ValueMerger:
     """
 
     def __init__(
-        self, merge: Optional[ValueFunction] = None, *, part: Optional[PartFunction] = None, rules: Optional[llvs.MergeRules] = None
+        self, merge: Optional[ValueFunction] = None, *, part: Optional[PartFunction] = None, rules: Optional[llvs.merge.MergeRules] = None
     ) -> None:
         self._merge, self._part, self._rules = merge, part, rules
 
     def __repr__(self) -> str:
-        return f"llvs.ValueMerger({self._merge!r}, part={self._part!r}, rules={self._rules!r})"
+        return f"llvs.merge.ValueMerger({self._merge!r}, part={self._part!r}, rules={self._rules!r})"
 
 
 class MostRecentChange(BuiltInArbiter):

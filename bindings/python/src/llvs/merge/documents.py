@@ -112,8 +112,8 @@ def merge_values(
 ) -> MergedValue:
     """Merges two sides of a value: inside it, if it is JSON or the rules say that it is text. Needs no store.
 
-        llvs.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}').data                        # b'{"a":2,"b":1}'
-        llvs.merge_values(b'{"n":0}', b'{"n":1}', b'{"n":1}', {"/n": "counter"}).data           # b'{"n":2}'
+        llvs.merge.merge_values(b'{"a":1}', b'{"a":2}', b'{"a":1,"b":1}').data                        # b'{"a":2,"b":1}'
+        llvs.merge.merge_values(b'{"n":0}', b'{"n":1}', b'{"n":1}', {"/n": "counter"}).data           # b'{"n":2}'
 
     `base` is the value that both sides had, `newer` the value on the side with the more recent change, `older` the value on the other side;
     None is absent. The same arguments give the same bytes on every machine. There is always a result; decisions are in `records`.

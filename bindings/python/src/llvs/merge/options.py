@@ -74,7 +74,7 @@ class MergeOptions:
         if isinstance(selection, str):
             if selection not in _SELECTIONS:
                 raise errors.InvalidArgumentError(
-                    f"{selection!r} is no selection of heads: use unbranched, all, or llvs.Heads.branches(...)"
+                    f"{selection!r} is no selection of heads: use unbranched, all, or llvs.merge.Heads.branches(...)"
                 )
             selection = _SELECTIONS[selection]
         self._entries = _metadata.Entries(metadata)
@@ -109,7 +109,7 @@ class Reverted(NamedTuple):
     #: members while it brought them into a later form: these members stay, too.
     superseded: tuple[str, ...]
     #: The decisions that the revert made, in byte order of the ids.
-    conflicts: tuple[llvs.Conflict, ...] = ()
+    conflicts: tuple[llvs.merge.Conflict, ...] = ()
     #: Of a pick: whether the values have counters whose changes count twice if the two lines are merged later.
     counts: bool = False
     #: The ids of the versions that were undone, newest first.
@@ -128,7 +128,7 @@ def take_reverted(pointer: int) -> Reverted:
                 (made.undone, made.undone_count), (made.superseded, made.superseded_count), (made.versions, made.version_count)
             )
         )
-        records: tuple[llvs.Conflict, ...] = ()
+        records: tuple[llvs.merge.Conflict, ...] = ()
         if made.conflict_count:
             from .documents import conflicts
 

@@ -1,11 +1,13 @@
 """Models: classes whose objects are values of a store, and are merged member by member.
 
-    @llvs.model("contact/")
+    from llvs.models import Counter, model
+
+    @model("contact/")
     @dataclass
     class Contact:
         name: str = ""
         tags: set[str] = field(default_factory=set)
-        visits: Annotated[int, llvs.Counter()] = 0
+        visits: Annotated[int, Counter()] = 0
 
     people = coordinator.collection(Contact)
     people["1"] = Contact("Ann")
@@ -13,6 +15,9 @@
         ann.tags.add("friend")
 
 Dataclasses need nothing else; models of pydantic are taken where pydantic is installed. docs/merging.md is the guide.
+
+    AnyRule      a rule in a model: `Counter()`, the name of a kind, or a rule as the store has it
+    Upgrade      a function that brings a model's JSON object from one form to the next
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class Compiler:
             raise TypeError(f"{where}: {hint!r} is no type, but says more of one: write Annotated[int, {hint!r}]")
         raise TypeError(
             f"{where}: {getattr(hint, '__name__', hint)} is no type that can be kept as JSON here; use a dataclass, or say how by "
-            "Annotated[..., llvs.Convert(encode, decode)]"
+            "Annotated[..., llvs.models.Convert(encode, decode)]"
         )
 
     def union(self, arguments: tuple[Any, ...], where: str, foreign: bool, known_by: frozenset[str]) -> Codec:
@@ -145,7 +145,7 @@ class Compiler:
             if seen & one.codec.json_types and not foreign:
                 raise TypeError(
                     f"{where}: JSON cannot tell {' from '.join(each.codec.expected for each in choices)}; use one class with optional "
-                    "members, or llvs.Convert"
+                    "members, or llvs.models.Convert"
                 )
             seen |= one.codec.json_types
         return _containers.Union(choices)
@@ -291,10 +291,10 @@ def check_removal(member: Member, place: str, rule: Optional[Mapping[str, Any]] 
         return
     inside, codec = "", member.codec
     if isinstance(codec, _containers.Names):
-        inside = "For what is removed from it, write dict[str, Annotated[..., llvs.DeleteWins()]]; for the dict itself, make"
+        inside = "For what is removed from it, write dict[str, Annotated[..., llvs.models.DeleteWins()]]; for the dict itself, make"
     elif isinstance(codec, _containers.Sequence):
         if "object" in codec.element.codec.json_types:
-            inside = f"For its elements, write {codec.type.__name__}[Annotated[..., llvs.DeleteWins()]]; for the whole, make"
+            inside = f"For its elements, write {codec.type.__name__}[Annotated[..., llvs.models.DeleteWins()]]; for the whole, make"
         else:
             inside = "Its elements stay removed without it; for the whole, make"
     raise TypeError(

@@ -18,7 +18,7 @@ _Default = TypeVar("_Default")
 class ModelsAt(Mapping[str, _Model], Generic[_Model]):
     """The objects of a model at a version: a read-only mapping from ids, without the prefix. It never changes."""
 
-    def __init__(self, state: llvs.State, definition: Definition[_Model], renames: Optional[Renames]) -> None:
+    def __init__(self, state: llvs.store.State, definition: Definition[_Model], renames: Optional[Renames]) -> None:
         self._state, self._definition, self._renames = state.prefix(definition.prefix), definition, renames
 
     @property

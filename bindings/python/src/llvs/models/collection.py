@@ -61,7 +61,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
     contradictions: tuple[Contradiction, ...]
 
     def __init__(self, coordinator: llvs.Coordinator, model: type[_Model]) -> None:
-        """coordinator: the coordinator of the values. model: a class with `llvs.model`."""
+        """coordinator: the coordinator of the values. model: a class with `llvs.models.model`."""
         self._coordinator, self._definition = coordinator, definition_of(model)
         self._schema = write(schema_of(model))
         self._compared: Optional[tuple[Optional[str], Schema]] = None

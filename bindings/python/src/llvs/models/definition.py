@@ -21,7 +21,7 @@ _AnyModel = TypeVar("_AnyModel", bound=type)
 
 #: Upgrades a value from one form to the next: takes a JSON object, as a dictionary that it may change.
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-#: A rule as a model accepts it: `llvs.Counter()`, the name of a kind, or the form of "__llvs_schema".
+#: A rule as a model accepts it: `Counter()`, the name of a kind, or the form of "__llvs_schema".
 AnyRule = Union[MergeRule, str, Mapping[str, Any]]
 
 
@@ -276,17 +276,17 @@ def model(
 ) -> Callable[[_AnyModel], _AnyModel]:
     """Makes the objects of a dataclass, or of a pydantic model, values of a store, which are merged member by member.
 
-        @llvs.model("contact/")
+        @model("contact/")
         @dataclass
         class Contact:
             name: str = ""
             tags: set[str] = field(default_factory=set)
-            visits: Annotated[int, llvs.Counter()] = 0
+            visits: Annotated[int, Counter()] = 0
 
         people = coordinator.collection(Contact)
         people["1"] = Contact("Ann")                    # the value "contact/1"
 
-    prefix: the prefix of the ids of its values. rules: by pattern, for places other than members: `{"": llvs.Identity("isbn")}`.
+    prefix: the prefix of the ids of its values. rules: by pattern, for places other than members: `{"": Identity("isbn")}`.
     upgrades: functions that upgrade a value from form 1 to 2, from 2 to 3, and so on; each takes the JSON object as a dictionary, and
     returns it. The number of a value's form is its member `form` (by default "form"); a value without it has form 1.
     encode, decode: for any other class: functions from an object to bytes, and back. Then rules are given only by `rules`.
@@ -295,7 +295,7 @@ def model(
     a rule is not for its type.
     """
     if not isinstance(prefix, str):
-        raise TypeError("model takes the prefix of its values: write @llvs.model('contact/') above the class")
+        raise TypeError("model takes the prefix of its values: write @llvs.models.model('contact/') above the class")
     if not prefix or prefix.startswith("__llvs"):
         raise ValueError(
             f"{prefix!r} cannot be the prefix of a model: the ids of its values begin with it, and those of others do not; use 'contact/'"
@@ -308,9 +308,9 @@ def model(
 
     def make(cls: _AnyModel) -> _AnyModel:
         if not isinstance(cls, type):
-            raise TypeError(f"@llvs.model is for classes, not {type(cls).__name__}")
+            raise TypeError(f"@llvs.models.model is for classes, not {type(cls).__name__}")
         if encode is None and not is_pydantic(cls) and "__dataclass_fields__" not in cls.__dict__:
-            raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass below @llvs.model(...), or give encode and decode")
+            raise TypeError(f"{cls.__name__} is no dataclass: write @dataclass below @llvs.models.model(...), or give encode and decode")
         made: Definition[Any] = Definition(cls, prefix, namespace, rules, upgrades, form, encode, decode)
         setattr(cls, "__llvs_model__", made)
         return cls
@@ -322,5 +322,5 @@ def definition_of(cls: type[_Model]) -> Definition[_Model]:
     """Returns the definition that `model` made for a class. Raises TypeError for a class without `model`."""
     made = vars(cls).get("__llvs_model__") if isinstance(cls, type) else None
     if not isinstance(made, Definition):
-        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no model: write @llvs.model('prefix/') above the class")
+        raise TypeError(f"{getattr(cls, '__name__', cls)!s} is no model: write @llvs.models.model('prefix/') above the class")
     return made

@@ -21,7 +21,7 @@ class ModelsInTransaction(MutableMapping[str, _Model], Generic[_Model]):
     written. Of one thread, as the transaction.
     """
 
-    def __init__(self, values: llvs.Transaction, collection: llvs.Collection[_Model]) -> None:
+    def __init__(self, values: llvs.Transaction, collection: llvs.models.Collection[_Model]) -> None:
         """As `Transaction.collection`."""
         self._values, self._collection, self._definition = values, collection, collection._definition
 

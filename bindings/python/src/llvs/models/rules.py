@@ -1,4 +1,4 @@
-"""Rules for merging in the annotations of a model: `Annotated[int, llvs.Counter()]`."""
+"""Rules for merging in the annotations of a model: `Annotated[int, Counter()]`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MergeRule:
 class Counter(MergeRule):
     """A number that both sides may add to: all additions count.
 
-        visits: Annotated[int, llvs.Counter()] = 0
+        visits: Annotated[int, Counter()] = 0
 
     start: the value of a counter before the first write. If the member has a default, it must be that. min, max: bounds. A merge reports if
     they are exceeded, but never enforces them: clamp the number where it is read.
@@ -69,7 +69,7 @@ class Text(MergeRule):
 class Key(MergeRule):
     """Sets the members that identify the elements of a list or set.
 
-        phones: Annotated[list[Phone], llvs.Key("id")] = field(default_factory=list)
+        phones: Annotated[list[Phone], Key("id")] = field(default_factory=list)
 
     The names are those of the members in Python. Without it, elements with an `id` in the JSON are identified by that, others by their
     whole contents. `Key()` is the element itself: a list in which each element occurs once. A name that begins with "/" is a JSON pointer.
@@ -121,8 +121,8 @@ class Tuple(MergeRule):
 class Pick(MergeRule):
     """Sets which side wins if both changed a place that is not merged inside; without it, the newer.
 
-        last_seen: Annotated[Optional[datetime], llvs.Pick("max")] = None
-        avatar: Annotated[Optional[Avatar], llvs.Register(), llvs.Pick(max="taken")] = None
+        last_seen: Annotated[Optional[datetime], Pick("max")] = None
+        avatar: Annotated[Optional[Avatar], Register(), Pick(max="taken")] = None
 
     Numbers are compared as numbers, and strings by their characters. So dates and times with "max" or "min" are written in UTC, with six
     digits of the second. Stored ones in another form are read as before, and stay until they are changed. (An index finds them as they are
@@ -167,11 +167,11 @@ class Pick(MergeRule):
 class DeleteWins(MergeRule):
     """A removal wins over a change by the other side; without it, the change wins.
 
-        phones: list[Annotated[Phone, llvs.DeleteWins()]] = field(default_factory=list)     # each phone
-        draft: Annotated[Optional[str], llvs.DeleteWins()] = None                           # the member
+        phones: list[Annotated[Phone, DeleteWins()]] = field(default_factory=list)     # each phone
+        draft: Annotated[Optional[str], DeleteWins()] = None                           # the member
 
     It is refused if it could have no effect, at a member that is always written; also if it is given by a pattern in `rules` of `model`.
-    `rules={"": llvs.DeleteWins()}` is for whole objects.
+    `rules={"": DeleteWins()}` is for whole objects.
     """
 
     def rule(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class DeleteWins(MergeRule):
 
 
 class Absent(MergeRule):
-    """Sets the value of a missing member: `settings: Annotated[dict[str, str], llvs.Absent({})]`.
+    """Sets the value of a missing member: `settings: Annotated[dict[str, str], Absent({})]`.
 
     It must be the default of the member, if that is not None: a value without the member is read as the default.
     """
@@ -200,7 +200,7 @@ class Absent(MergeRule):
 class Identity(MergeRule):
     """Two objects that both sides added at one place are merged only if these members are equal; else one of them wins.
 
-        @llvs.model("book/", rules={"": llvs.Identity("isbn")})
+        @model("book/", rules={"": Identity("isbn")})
     """
 
     def __init__(self, *names: str) -> None:
@@ -219,7 +219,7 @@ class Identity(MergeRule):
 
 @dataclass(frozen=True)
 class Named:
-    """Sets the name of a member in the JSON, if it differs from its name in Python: `full_name: Annotated[str, llvs.Named("fullName")]`."""
+    """Sets the name of a member in the JSON, if it differs from its name in Python: `full_name: Annotated[str, Named("fullName")]`."""
 
     name: str
 
@@ -232,7 +232,7 @@ class Named:
 class Convert:
     """Converts a member of a type that this package does not know to JSON and back.
 
-        folder: Annotated[Path, llvs.Convert(str, Path)] = Path()
+        folder: Annotated[Path, Convert(str, Path)] = Path()
     """
 
     #: Converts a member to a JSON value.

@@ -33,7 +33,7 @@ class Contradiction(NamedTuple):
 def schema_of(*models: type) -> dict[str, Any]:
     """The rules of models as they stand under "__llvs_schema": `{"merge": 1, "ids": {"contact/": {...}}}`.
 
-    For who writes the rules without a collection: `llvs.Rules(llvs.schema_of(Contact))`. Raises TypeError for what is no model.
+    For who writes the rules without a collection: `llvs.Rules(llvs.models.schema_of(Contact))`. Raises TypeError for what is no model.
     """
     definitions: list[Definition[Any]] = [definition_of(one) for one in models]
     return {"merge": 1, "ids": {made.prefix: dict(made.rules) for made in definitions}}

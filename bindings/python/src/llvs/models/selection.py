@@ -101,8 +101,8 @@ class Selection(Generic[_Model]):
             tasks.where(done=False).between("due", date(2026, 1, 1), date(2026, 12, 31))
 
         For strings, numbers, dates, and for moments that are written so that their texts are in order: a `datetime` or `time` with
-        `llvs.Pick("max")` or `llvs.Pick("min")`. Raises TypeError for another member, and for a bound that is not one of its values;
-        ValueError without any bound.
+        `Pick("max")` or `Pick("min")`. Raises TypeError for another member, and for a bound that is not one of its values; ValueError
+        without any bound.
         """
         if low is None and high is None:
             raise ValueError(f"{name}: give a low or a high bound")
@@ -111,7 +111,7 @@ class Selection(Generic[_Model]):
             if member.codec.type in (datetime, time):
                 raise TypeError(
                     f"{name}: times are compared as they are written, which is not their order; make the member "
-                    f"Annotated[{member.codec.type.__name__}, llvs.Pick('max')], which writes them in order"
+                    f"Annotated[{member.codec.type.__name__}, llvs.models.Pick('max')], which writes them in order"
                 )
         bounds = [None if bound is None else self._part(name, bound) for bound in (low, high)]
         for bound in bounds:
@@ -208,7 +208,7 @@ class Selection(Generic[_Model]):
             return None
         return found
 
-    def _found(self) -> list[llvs.Found]:
+    def _found(self) -> list[llvs.indexes.Found]:
         for version in (self._version, self._coordinator._current_id):
             fitting = []
             for name, index in sorted(self._declared(version).items()):
@@ -228,7 +228,7 @@ class Selection(Generic[_Model]):
             "declare one under \"indexes\" in the rules of the store"
         )
 
-    def _ask(self, index: llvs.Index, key: tuple[Any, ...], several: bool) -> llvs.Found:
+    def _ask(self, index: llvs.indexes.Index, key: tuple[Any, ...], several: bool) -> llvs.indexes.Found:
         if self._range is None:
             return index.find(*key, at=self._version, reverse=self._reverse, unique=several)
         return index.range(*key, at=self._version, reverse=self._reverse, unique=several, **self._range.bounds)

@@ -81,7 +81,7 @@ class ChangeArray:
             parts: tuple[Any, ...] = tuple(change)
             what, id, value, reference = parts
             if what not in CHANGE_NUMBERS:
-                raise errors.InvalidArgumentError(f"{what!r} is no kind of change: use those of llvs.ChangeKind")
+                raise errors.InvalidArgumentError(f"{what!r} is no kind of change: use those of llvs.store.ChangeKind")
             number = CHANGE_NUMBERS[what]
             if reference is not None and number == c.CHANGE_PRESERVE:
                 stored[len(ids)] = encode(reference.stored_version)

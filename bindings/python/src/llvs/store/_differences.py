@@ -97,7 +97,7 @@ class Differences(Handle):
                     return
                 yield from _pages.changes(page.value)
 
-    def replay(self, prefix: str, a: AnyVersion, b: AnyVersion) -> Iterator[llvs.Step]:
+    def replay(self, prefix: str, a: AnyVersion, b: AnyVersion) -> Iterator[llvs.merge.Step]:
         """The steps from version `a` to version `b`, of values whose ids begin with `prefix`: playback, forwards or backwards.
 
             for step in store.replay("drawing/", first, last):

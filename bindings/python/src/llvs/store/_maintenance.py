@@ -93,7 +93,7 @@ class Maintenance(Handle):
         """
         for name, number in (("depth", depth), ("limit", limit)):
             if number is not None and number < 1:
-                raise llvs.InvalidArgumentError(f"{name} takes a number of 1 or more, not {number}")
+                raise llvs.errors.InvalidArgumentError(f"{name} takes a number of 1 or more, not {number}")
         kept = encode(prefix)
         options = _structs.llvs_size_options(struct_size=ctypes.sizeof(_structs.llvs_size_options))
         options.depth = c.SIZE_EACH_ID if depth is None else min(depth, c.SIZE_EACH_ID - 1)
@@ -238,7 +238,7 @@ class Maintenance(Handle):
         decode: Optional[Decoder] = None,
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> llvs.ExchangeResult:
+    ) -> llvs.exchange.ExchangeResult:
         """Adds the versions of a store directory of another implementation of this design, which is only read.
 
         Its values may be in files or in SQLite databases. `decode(data)` decompresses values that an Apple system compressed (LZFSE). It

@@ -135,7 +135,7 @@ class Merging(Handle):
             function(pointer, version_bytes(version), version_bytes(head), options.reference, byref(found))
         return take_reverted(found.value or 0)
 
-    def schema(self, at: AnyVersion, adding: Optional[llvs.MergeRules] = None) -> llvs.Schema:
+    def schema(self, at: AnyVersion, adding: Optional[llvs.merge.MergeRules] = None) -> llvs.merge.Schema:
         """Returns the rules for merging of the store at a version, with others added to them. Nothing is stored.
 
         Adds prefixes and patterns that the store does not have, and members of other sections ("models", "indexes"). If both have a rule
@@ -156,11 +156,11 @@ class Merging(Handle):
         a: AnyVersion,
         b: AnyVersion,
         *,
-        rules: Optional[llvs.MergeRules] = None,
+        rules: Optional[llvs.merge.MergeRules] = None,
         id: str = "",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> llvs.Conflicts:
+    ) -> llvs.merge.Conflicts:
         """Lists the conflicts that a merge of two versions by rules would have to decide, with the decisions. Nothing is stored.
 
         Conflicts of values without rules are included, with the path (). rules: instead of the store's. id: of this value only. Raises
@@ -172,11 +172,11 @@ class Merging(Handle):
         self,
         version: AnyVersion,
         *,
-        rules: Optional[llvs.MergeRules] = None,
+        rules: Optional[llvs.merge.MergeRules] = None,
         id: str = "",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> llvs.Conflicts:
+    ) -> llvs.merge.Conflicts:
         """Lists the decisions of a merge version, by merging its predecessors again; none for a version that is not a merge.
 
         `recorded` of the result says whether these are the conflicts whose digest the version carries. Parameters, errors and cost as for
@@ -188,11 +188,11 @@ class Merging(Handle):
         self,
         at: AnyVersion,
         *,
-        rules: Optional[llvs.MergeRules] = None,
+        rules: Optional[llvs.merge.MergeRules] = None,
         id: str = "",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
-    ) -> llvs.Conflicts:
+    ) -> llvs.merge.Conflicts:
         """Lists the conflicts that are open at a version, to show them to a person; `choose` closes them.
 
         A conflict is open if the version or an ancestor is a merge that decided it by rules, its result still prevails, and no later edit
@@ -204,11 +204,11 @@ class Merging(Handle):
         self,
         function: Any,
         versions: tuple[AnyVersion, ...],
-        rules: Optional[llvs.MergeRules],
+        rules: Optional[llvs.merge.MergeRules],
         id: str,
         progress: Optional[ProgressCallback],
         cancel: Optional[CancelToken],
-    ) -> llvs.Conflicts:
+    ) -> llvs.merge.Conflicts:
         from ..merge.documents import ConflictOptions, take_conflicts
 
         found, control = ctypes.c_void_p(), Control(progress, cancel)
@@ -218,7 +218,7 @@ class Merging(Handle):
             function(pointer, *map(version_bytes, versions), options.reference, byref(found))
         return take_conflicts(found.value)
 
-    def sides(self, id: str, a: AnyVersion, b: AnyVersion) -> llvs.MergeSides:
+    def sides(self, id: str, a: AnyVersion, b: AnyVersion) -> llvs.merge.MergeSides:
         """Returns which of two versions is the newer side of a merge for a value, and which version set the value on each side.
 
             newer, older = store.sides(conflict.id, *store[conflict.version].predecessors)
@@ -230,7 +230,7 @@ class Merging(Handle):
 
         return sides_of(cast("llvs.Store", self), id, a, b)
 
-    def choices(self, conflict: Union[llvs.Conflict, llvs.ObjectConflict], choice: Choice, *, at: AnyVersion) -> list[Change]:
+    def choices(self, conflict: Union[llvs.merge.Conflict, llvs.models.ObjectConflict], choice: Choice, *, at: AnyVersion) -> list[Change]:
         """Makes the changes that close an open conflict, to save on `at`. `choose` saves them."""
         from ..merge.documents import Conflict, GivenConflict, choice_number
 
@@ -242,7 +242,7 @@ class Merging(Handle):
 
     def choose(
         self,
-        conflict: Union[llvs.Conflict, llvs.ObjectConflict],
+        conflict: Union[llvs.merge.Conflict, llvs.models.ObjectConflict],
         choice: Choice,
         *,
         at: AnyVersion,

@@ -55,7 +55,7 @@ class OpeningOptions:
             compaction = options.compaction
         file_mode = options.file_mode if options is not None else None
         if isinstance(storage, str) and storage not in _STORAGES:
-            raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.Storage")
+            raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.storage.Storage")
         number = durability_number(durability)
         if file_mode is not None and not 0 < file_mode <= 0o777:
             raise errors.InvalidArgumentError(f"the file mode is {file_mode:#o}; give permissions such as 0o600")

@@ -115,11 +115,11 @@ class ValueReading(Fetching):
         name: Optional[str] = None,
         *,
         definition: Union[Mapping[str, Any], str, bytes, None] = None,
-        keys: Optional[llvs.KeyFunction] = None,
+        keys: Optional[llvs.indexes.KeyFunction] = None,
         prefix: str = "",
         parts: int = 1,
         version: int = 0,
-    ) -> llvs.Index:
+    ) -> llvs.indexes.Index:
         """Opens an index: one that the store's rules define under "indexes", one that is defined here, or one whose keys a function
         computes.
 

@@ -55,7 +55,7 @@ class ValueReader(io.RawIOBase):
         self.size = size
 
     def __repr__(self) -> str:
-        return f"<llvs.ValueReader of {self.id!r}, {self.size} bytes>"
+        return f"<llvs.store.ValueReader of {self.id!r}, {self.size} bytes>"
 
     @property
     def reference(self) -> Reference:

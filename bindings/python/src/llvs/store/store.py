@@ -18,8 +18,7 @@ from .._abi import metadata as _metadata
 from .._abi.handle import Handle
 from .._abi.memory import PathLike, copy, path_bytes, version_bytes
 from .._generated import constants as c
-from ..control import CancelToken, Control, ProgressCallback
-from ..observer import Observer, notify_thunk, observe
+from ..control import CancelToken, Control, Observer, ProgressCallback, notify_thunk, observe
 from ..storage import Storage
 from ..words import Durability, StorageKind
 from ._change_array import CHANGE_SIZE, ChangeArray, Entries

@@ -313,3 +313,11 @@ class Fork(NamedTuple):
     def conflicting(self) -> bool:
         """Returns whether an arbiter must decide."""
         return self.kind in (ForkKind.TWICE_INSERTED, ForkKind.TWICE_UPDATED, ForkKind.REMOVED_AND_UPDATED)
+
+
+def make_branch_name(base: str) -> str:
+    """Returns a unique branch name: the base, an underscore, a UUID."""
+    import uuid
+
+    _memory.encode(base)
+    return f"{base}_{str(uuid.uuid4()).upper()}"

@@ -101,7 +101,7 @@ class _Setters:
         if stored not in self._lines:
             try:
                 value = self._store.value(self._id, at=stored)
-            except llvs.GoneError:
+            except llvs.errors.GoneError:
                 value = None  # What it had is not known: the part is traced no further back.
             pieces = _pieces(value.data, self._kind) if value else []
             counts: dict[tuple[str, str], int] = {}

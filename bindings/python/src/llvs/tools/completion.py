@@ -13,7 +13,7 @@ import llvs
 
 from . import output
 from .session import Session
-from .versions import EMPTY_ROOT, SHOWN, VersionNameError, VersionNames
+from .versions import EMPTY_ROOT, SHOWN, VersionNameError, VersionNames, coordinator_options
 
 #: The largest number of completions that are offered.
 _MOST = 200
@@ -34,7 +34,7 @@ def _store(context: click.Context) -> Iterator[llvs.Coordinator | None]:
     coordinator = None
     try:
         path, storage = session.place()
-        options = llvs.CoordinatorOptions(name=session.coordinator_name)
+        options = coordinator_options(session.coordinator_name)
         coordinator = llvs.Coordinator(path, storage=storage, create=False, read_only=True, options=options)
         yield coordinator
     except Exception:

@@ -230,7 +230,7 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
-def make_demo_store(path: Path, storage: llvs.StorageKind = "file") -> llvs.Version:
+def make_demo_store(path: Path, storage: llvs.words.StorageKind = "file") -> llvs.Version:
     """Makes the store at a path that does not exist yet, and returns its current version."""
     with llvs.Store(path, storage=storage, durability="normal") as store:
         month = _Month(store)
@@ -240,7 +240,7 @@ def make_demo_store(path: Path, storage: llvs.StorageKind = "file") -> llvs.Vers
     return month.shared
 
 
-def _versions(path: Path, storage: llvs.StorageKind) -> Iterator[llvs.Version]:
+def _versions(path: Path, storage: llvs.words.StorageKind) -> Iterator[llvs.Version]:
     with llvs.Store(path, storage=storage, read_only=True) as store:
         yield from store.history()
 
@@ -248,7 +248,7 @@ def _versions(path: Path, storage: llvs.StorageKind) -> Iterator[llvs.Version]:
 @click.command("demo-store")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
-def demo_store_command(path: Path, storage: llvs.StorageKind) -> None:
+def demo_store_command(path: Path, storage: llvs.words.StorageKind) -> None:
     """Make an example store at PATH: a month of four devices, with branches, merges, conflicts and pictures.
 
     It is the same each time, ids included.

@@ -15,7 +15,7 @@ from .versions import SHOWN
 _WHO = ("author", "device", "user", "__llvs_device")
 _WHAT = ("__llvs_description", "message", "description", "why", "title")
 #: The signs of the kinds of changes; other kinds have "=".
-SIGNS = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
+SIGNS = {llvs.store.ChangeKind.INSERT: "+", llvs.store.ChangeKind.UPDATE: "~", llvs.store.ChangeKind.REMOVE: "-"}
 #: The largest number of changes in one line.
 SHOWN_CHANGES = 3
 

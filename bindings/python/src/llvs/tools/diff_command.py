@@ -12,8 +12,8 @@ from . import completion, inner_differences, output
 from .session import session
 from .values import kind_of
 
-SIGNS = {llvs.ChangeKind.INSERT: "+", llvs.ChangeKind.UPDATE: "~", llvs.ChangeKind.REMOVE: "-"}
-WORDS = {llvs.ChangeKind.INSERT: "inserted", llvs.ChangeKind.UPDATE: "updated", llvs.ChangeKind.REMOVE: "removed"}
+SIGNS = {llvs.store.ChangeKind.INSERT: "+", llvs.store.ChangeKind.UPDATE: "~", llvs.store.ChangeKind.REMOVE: "-"}
+WORDS = {llvs.store.ChangeKind.INSERT: "inserted", llvs.store.ChangeKind.UPDATE: "updated", llvs.store.ChangeKind.REMOVE: "removed"}
 STYLES = {"+": "added", "-": "removed", "~": "strong"}
 
 
@@ -44,12 +44,12 @@ def diff_command(a: str, b: str, prefix: str, stat: bool, names: bool, is_json: 
 
 def _sides(store: llvs.Store, first: llvs.Version, change: llvs.Change) -> tuple[Optional[bytes], Optional[bytes], bool]:
     """Returns the bytes before and after a change, and whether one of the two has no bytes any more."""
-    is_gone = change.kind != llvs.ChangeKind.REMOVE and change.data is None
+    is_gone = change.kind != llvs.store.ChangeKind.REMOVE and change.data is None
     old = None
-    if change.kind != llvs.ChangeKind.INSERT:
+    if change.kind != llvs.store.ChangeKind.INSERT:
         try:
             old = store.at(first).get(change.id)
-        except llvs.GoneError:
+        except llvs.errors.GoneError:
             is_gone = True
     return old, change.data, is_gone
 
@@ -61,7 +61,7 @@ def rows(store: llvs.Store, first: llvs.Version, changes: Iterator[llvs.Change])
         old, new, is_gone = _sides(store, first, change)
         kind = "bytes gone" if is_gone else kind_of(new if new is not None else old or b"").words
         yield output.row(f"{sign} ", output.style(change.id, STYLES[sign]), f" ({WORDS[change.kind]}, {kind})")
-        if change.kind != llvs.ChangeKind.REMOVE and not is_gone:
+        if change.kind != llvs.store.ChangeKind.REMOVE and not is_gone:
             yield from inner_differences.rows(old, new)
 
 
@@ -90,5 +90,5 @@ def json_shapes(
                 made["gone"] = True
             made["old_size"] = None if old is None else len(old)
             made["new_size"] = None if new is None else len(new)
-            made.update(inner_differences.shape(old, new) if change.kind == llvs.ChangeKind.UPDATE and not is_gone else {})
+            made.update(inner_differences.shape(old, new) if change.kind == llvs.store.ChangeKind.UPDATE and not is_gone else {})
         yield made

@@ -15,7 +15,7 @@ from .session import session
 
 _json_option = click.option("--json", "is_json", is_flag=True, help="One JSON text for each place.")
 _place_argument = click.argument("place", required=False, metavar="[URL | FOLDER | REMOTE]", shell_complete=completion.places)
-_Step = Callable[..., llvs.ExchangeResult]
+_Step = Callable[..., llvs.exchange.ExchangeResult]
 
 
 @click.command("exchange")
@@ -69,7 +69,7 @@ def _each(given: Optional[str], is_json: bool, steps: Callable[[llvs.Exchange], 
 
 
 def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int:
-    done: list[llvs.ExchangeResult] = []
+    done: list[llvs.exchange.ExchangeResult] = []
     before = store.statistics().versions
     try:
         for step in steps:
@@ -77,7 +77,7 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
                 done.append(step(progress=hear))
     except BaseException as problem:
         partial = getattr(problem, "result", None)
-        if isinstance(partial, llvs.ExchangeResult):
+        if isinstance(partial, llvs.exchange.ExchangeResult):
             done.append(partial)
         came = store.statistics().versions - before
         if any(result.retrieved or result.sent or result.repaired or result.problems for result in done):
@@ -89,7 +89,7 @@ def _one(store: llvs.Store, name: str, is_json: bool, steps: list[_Step]) -> int
     return _tell(name, done, is_json)
 
 
-def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
+def _tell(name: str, done: list[llvs.exchange.ExchangeResult], is_json: bool) -> int:
     """Prints what was done with a place; returns 1 if something could not be exchanged."""
     retrieved, sent, repaired, problems = (
         [one for result in done for one in getattr(result, kind)] for kind in ("retrieved", "sent", "repaired", "problems")
@@ -106,7 +106,7 @@ def _tell(name: str, done: list[llvs.ExchangeResult], is_json: bool) -> int:
     return NOT_SO if problems else DONE
 
 
-def _problem(problem: llvs.Problem) -> dict[str, Any]:
+def _problem(problem: llvs.exchange.Problem) -> dict[str, Any]:
     return {"name": problem.name, "reason": problem.reason, "code": int(problem.code)}
 
 
@@ -140,19 +140,19 @@ def _sync(coordinator: llvs.Coordinator, is_json: bool, *, is_quiet: bool = Fals
             found = coordinator.sync(progress=hear)
     except BaseException as problem:
         partial = getattr(problem, "result", None)
-        if isinstance(partial, llvs.SyncResult):
+        if isinstance(partial, llvs.coordinator.SyncResult):
             _tell_sync(coordinator, partial, is_json, is_quiet)
         raise
     return _tell_sync(coordinator, found, is_json, is_quiet)
 
 
-def _rounds(found: llvs.SyncResult) -> Iterator[llvs.ExchangeResult]:
+def _rounds(found: llvs.coordinator.SyncResult) -> Iterator[llvs.exchange.ExchangeResult]:
     yield found.before
     if found.after is not None:
         yield found.after
 
 
-def _tell_sync(coordinator: llvs.Coordinator, found: llvs.SyncResult, is_json: bool, is_quiet: bool) -> int:
+def _tell_sync(coordinator: llvs.Coordinator, found: llvs.coordinator.SyncResult, is_json: bool, is_quiet: bool) -> int:
     results = list(_rounds(found))
     received, sent = ([id for result in results for id in getattr(result, kind)] for kind in ("retrieved", "sent"))
     problems = [problem for result in results for problem in result.problems]

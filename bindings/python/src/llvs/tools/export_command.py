@@ -15,7 +15,7 @@ from .failures import MISUSED, STORE, Failure
 from .session import session
 from .value_commands import at_option
 
-_Export = Callable[[llvs.Store, llvs.Version, llvs.State, Path], None]
+_Export = Callable[[llvs.Store, llvs.Version, llvs.store.State, Path], None]
 
 
 @click.command("export")
@@ -43,12 +43,12 @@ def export_command(prefix: str, at: str, file: Optional[Path], force: bool) -> N
     output.say(f"{output.counted(len(state), 'value')} of {version.id[:8]} written to {file}")
 
 
-def _shapes(state: llvs.State) -> Iterator[dict[str, Any]]:
+def _shapes(state: llvs.store.State) -> Iterator[dict[str, Any]]:
     for id, data in state.items():
         yield {"id": id, **values.shape(data)}
 
 
-def _write_json_lines(_: llvs.Store, __: llvs.Version, state: llvs.State, file: Path) -> None:
+def _write_json_lines(_: llvs.Store, __: llvs.Version, state: llvs.store.State, file: Path) -> None:
     with file.open("x", encoding="utf-8") as into:
         for shape in _shapes(state):
             into.write(output.as_json(shape) + "\n")
@@ -69,7 +69,7 @@ def _hexadecimal(character: str) -> str:
     return "".join(f"%{byte:02X}" for byte in character.encode())
 
 
-def _names(state: llvs.State) -> Callable[[str], str]:
+def _names(state: llvs.store.State) -> Callable[[str], str]:
     """Returns names for all ids. If a file would have the name of a folder, its name ends in "%"."""
     folders = set()
     for id in state:
@@ -80,7 +80,7 @@ def _names(state: llvs.State) -> Callable[[str], str]:
     return lambda id: file_name(id) + "%" * (file_name(id) in folders)
 
 
-def _write_tar(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Path) -> None:
+def _write_tar(_: llvs.Store, version: llvs.Version, state: llvs.store.State, file: Path) -> None:
     import tarfile
 
     name_of = _names(state)
@@ -91,7 +91,7 @@ def _write_tar(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
             archive.addfile(member, io.BytesIO(data))
 
 
-def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Path) -> None:
+def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.store.State, file: Path) -> None:
     import time
     import zipfile
 
@@ -109,7 +109,7 @@ def _write_zip(_: llvs.Store, version: llvs.Version, state: llvs.State, file: Pa
             archive.writestr(member, data)
 
 
-def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.State, file: Path) -> None:
+def _write_sqlite(store: llvs.Store, version: llvs.Version, state: llvs.store.State, file: Path) -> None:
     """Writes the tables "value" (id, data, json if the data is JSON, stored_version) and "version" (the versions that stored the
     values)."""
     import json

@@ -66,11 +66,12 @@ def code_of(error: BaseException) -> int:
         return error.code
     if isinstance(error, (KeyboardInterrupt, llvs.CancelledError)):
         return INTERRUPTED
-    if isinstance(error, (llvs.TransportError, llvs.ExchangeDataError)):
+    if isinstance(error, (llvs.TransportError, llvs.errors.ExchangeDataError)):
         return NETWORK
-    if isinstance(error, (llvs.MergeError, llvs.MovedError)):
+    if isinstance(error, (llvs.errors.MergeError, llvs.MovedError)):
         return NOT_SO
-    if isinstance(error, (VersionNameError, llvs.InvalidArgumentError, llvs.UnknownVersionError, llvs.UnsupportedError)):
+    misused = llvs.errors.InvalidArgumentError, llvs.errors.UnknownVersionError, llvs.errors.UnsupportedError
+    if isinstance(error, (VersionNameError, *misused)):
         return MISUSED
     return STORE
 

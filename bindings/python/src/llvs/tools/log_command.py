@@ -71,7 +71,7 @@ def log_command(
     output.show(_Log(store, session().current(), graph, oneline, stat).rows(itertools.chain([first], walk)))
 
 
-_Walk = Iterator[tuple[llvs.Version, Optional[llvs.ChangeKind]]]
+_Walk = Iterator[tuple[llvs.Version, Optional[llvs.store.ChangeKind]]]
 
 
 def _walk(
@@ -149,7 +149,7 @@ class _Log:
             marks.append(f"branch {version.branch}")
         return output.style(f"({', '.join(marks)})", "name") if marks else output.row()
 
-    def _line(self, version: llvs.Version, kind: Optional[llvs.ChangeKind], used: int) -> Styled:
+    def _line(self, version: llvs.Version, kind: Optional[llvs.store.ChangeKind], used: int) -> Styled:
         id, when, author, said = version.id[:SHOWN], describe.minute(version.made_at), describe.who(version), describe.title(version)
         if kind is not None:
             said = f"{kind}: {said}" if said else str(kind)
@@ -164,7 +164,7 @@ class _Log:
             id, when = output.style(id, "id"), output.style(when, "quiet")
         return output.row(id, when, *([rest] if rest else []), between=" ")
 
-    def _block(self, version: llvs.Version, kind: Optional[llvs.ChangeKind]) -> list[Styled]:
+    def _block(self, version: llvs.Version, kind: Optional[llvs.store.ChangeKind]) -> list[Styled]:
         marks, author = self._marks(version), describe.who(version)
         rows = [output.row(*(part for part in (output.style(version.id, "id"), marks) if part), between=" ")]
         facts = [describe.moment(version.made_at), author, output.size_text(version.value_data_size)]

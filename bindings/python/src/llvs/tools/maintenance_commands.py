@@ -26,14 +26,14 @@ def _writable() -> llvs.Store:
     return store
 
 
-def _damage_shape(damage: llvs.Damage) -> dict[str, Any]:
+def _damage_shape(damage: llvs.store.Damage) -> dict[str, Any]:
     return {
         "file": damage.file, "offset": damage.offset, "message": damage.message, "version": damage.version, "lost": damage.lost.value,
         "value_id": damage.value_id, "caused_by": damage.caused_by,
     }
 
 
-def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
+def _damage_rows(damages: tuple[llvs.store.Damage, ...]) -> Iterator[str]:
     caused: Counter[tuple[Optional[str], Optional[str]]] = Counter(
         (damage.caused_by, damage.value_id) for damage in damages if damage.caused_by)
     for damage in damages:
@@ -43,7 +43,7 @@ def _damage_rows(damages: tuple[llvs.Damage, ...]) -> Iterator[str]:
         about += [f"value {damage.value_id}"] if damage.value_id else []
         standing = caused.pop((damage.version, damage.value_id), 0)
         about += [f"with it {output.counted(standing, 'later value')} of the id, stored as differences"] if standing else []
-        lost = "nothing is lost" if damage.lost is llvs.Loss.NOTHING else f"lost: {damage.lost.value}"
+        lost = "nothing is lost" if damage.lost is llvs.store.Loss.NOTHING else f"lost: {damage.lost.value}"
         where = f"{damage.file} at byte {damage.offset:,}"
         yield output.style(f"{where}: {damage.message} ({', '.join([lost, *about])})", "warning")
     for (version, value), standing in caused.items():
@@ -88,7 +88,7 @@ def salvage_command(out: Path, is_json: bool) -> int:
     path, storage = session().place()
     with progress.shown() as hear:
         report = llvs.Store.salvage(path, out, storage=storage, progress=hear)
-    lost = [damage for damage in report.damages if damage.lost is not llvs.Loss.NOTHING]
+    lost = [damage for damage in report.damages if damage.lost is not llvs.store.Loss.NOTHING]
     if is_json:
         output.show_json(
             {
@@ -152,7 +152,7 @@ def restore_command(folder: Path, is_json: bool) -> int:
     return NOT_SO if found.problems else DONE
 
 
-def _tell_snapshot(found: llvs.Snapshot, is_json: bool, done: str) -> None:
+def _tell_snapshot(found: llvs.store.Snapshot, is_json: bool, done: str) -> None:
     if is_json:
         shape = {**found._asdict(), "created_at": describe.iso(found.created_at)}
         output.show_json({**shape, "problems": [{"name": one.name, "reason": one.reason, "code": int(one.code)} for one in found.problems]})

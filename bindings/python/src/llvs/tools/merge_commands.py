@@ -59,7 +59,7 @@ def merge_command(a: str, b: str, arbiter: str, dry_run: bool, pairs: tuple[str,
     return DONE
 
 
-def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbiter: str) -> tuple[llvs.Conflict, ...]:
+def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbiter: str) -> tuple[llvs.merge.Conflict, ...]:
     """Returns the decisions of a merge by an arbiter that takes one side or the other. Such arbiters merge values as wholes."""
     found = []
     for record in store.conflicts(ours, theirs, rules={"merge": 1, "ids": {"": "bytes"}}).records:
@@ -72,7 +72,7 @@ def _foreseen(store: llvs.Store, ours: llvs.Version, theirs: llvs.Version, arbit
     return tuple(found)
 
 
-def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Version, sides: tuple[llvs.MergeSide, ...]) -> str:
+def _taken(store: llvs.Store, arbiter: str, ours: llvs.Version, theirs: llvs.Version, sides: tuple[llvs.merge.MergeSide, ...]) -> str:
     """Returns the id of the version whose side an arbiter takes."""
     if arbiter in ("ours", "theirs"):
         return (ours if arbiter == "ours" else theirs).id
@@ -120,7 +120,7 @@ def explain_command(merge: str, is_json: bool) -> None:
 @click.argument("b", required=False, default="@", shell_complete=completion.versions)
 @click.option("--choose", type=(int, click.Choice(["newer", "older", "result"])), metavar="N SIDE", help="Close the Nth by a save.")
 @click.option("--json", "is_json", is_flag=True, help="One JSON text in each line.")
-def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs.Choice]], is_json: bool) -> int:
+def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs.words.Choice]], is_json: bool) -> int:
     """Show the open conflicts: decided by merges, and not edited or chosen since; with A, those of a merge of A and B that is not made yet.
 
     Exits with 1 if there are any.
@@ -129,7 +129,7 @@ def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs
         return _choose(*choose)
     store = session().reading()
     if a is not None:
-        records: tuple[llvs.Conflict, ...] = store.conflicts(session().find(b), session().find(a)).records
+        records: tuple[llvs.merge.Conflict, ...] = store.conflicts(session().find(b), session().find(a)).records
     else:
         current = session().current()
         records = () if current is None else store.open_conflicts(current).records
@@ -137,7 +137,7 @@ def conflicts_command(a: Optional[str], b: str, choose: Optional[tuple[int, llvs
     return NOT_SO if records else DONE
 
 
-def _choose(number: int, side: llvs.Choice) -> int:
+def _choose(number: int, side: llvs.words.Choice) -> int:
     coordinator = session().writing()
     records = coordinator.open_conflicts().records
     if not 1 <= number <= len(records):
@@ -147,7 +147,7 @@ def _choose(number: int, side: llvs.Choice) -> int:
     return DONE
 
 
-def _show(records: tuple[llvs.Conflict, ...], is_json: bool, nothing: str, *, is_lines: bool = False) -> None:
+def _show(records: tuple[llvs.merge.Conflict, ...], is_json: bool, nothing: str, *, is_lines: bool = False) -> None:
     if is_json and is_lines:
         output.show_json_lines(map(shape, records))
     elif is_json:
@@ -158,7 +158,7 @@ def _show(records: tuple[llvs.Conflict, ...], is_json: bool, nothing: str, *, is
         output.show([nothing])
 
 
-def place(record: llvs.Conflict) -> str:
+def place(record: llvs.merge.Conflict) -> str:
     """Returns the path of a place in a value, for people: "/phones[2]/label"."""
     parts = []
     for step in record.path:
@@ -169,7 +169,7 @@ def place(record: llvs.Conflict) -> str:
     return "".join(parts)
 
 
-def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
+def rows(records: Iterable[llvs.merge.Conflict]) -> Iterator[str]:
     """Yields conflicts for people, numbered."""
     for number, record in enumerate(records, 1):
         where = output.style(f"{record.id}{place(record)}", "name")
@@ -182,7 +182,7 @@ def rows(records: Iterable[llvs.Conflict]) -> Iterator[str]:
             yield output.row(f"   {side + ':':8}", output.style(text, "added") if side == "result" else text)
 
 
-def shape(record: llvs.Conflict) -> dict[str, Any]:
+def shape(record: llvs.merge.Conflict) -> dict[str, Any]:
     """Returns a conflict as JSON; docs/command.md describes its members."""
     made: dict[str, Any] = {"id": record.id, "path": list(record.path), "kind": record.kind.value}
     made["rule"] = list(record.rule) if record.rule else None

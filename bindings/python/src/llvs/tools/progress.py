@@ -9,18 +9,18 @@ from typing import Iterator, Optional
 import llvs
 
 _STAGES = {
-    llvs.Stage.LISTING: "listing",
-    llvs.Stage.RECEIVING: "receiving",
-    llvs.Stage.ADDING: "adding",
-    llvs.Stage.SENDING: "sending",
-    llvs.Stage.READING: "reading",
-    llvs.Stage.WRITING: "writing",
-    llvs.Stage.VERIFYING: "verifying",
+    llvs.control.Stage.LISTING: "listing",
+    llvs.control.Stage.RECEIVING: "receiving",
+    llvs.control.Stage.ADDING: "adding",
+    llvs.control.Stage.SENDING: "sending",
+    llvs.control.Stage.READING: "reading",
+    llvs.control.Stage.WRITING: "writing",
+    llvs.control.Stage.VERIFYING: "verifying",
 }
 
 
 @contextlib.contextmanager
-def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
+def shown() -> Iterator[Optional[llvs.control.ProgressCallback]]:
     """Returns the `progress` of a call; None if standard error is not a terminal. The bar is removed when the block ends."""
     if not sys.stderr.isatty():
         yield None
@@ -32,9 +32,9 @@ def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         tasks: list[TaskID] = []
-        last: Optional[llvs.Progress] = None
+        last: Optional[llvs.control.Progress] = None
 
-        def hear(progress: llvs.Progress) -> None:
+        def hear(progress: llvs.control.Progress) -> None:
             nonlocal last
             if not progress.completed and not progress.total:
                 return  # there is nothing to count yet
@@ -44,7 +44,8 @@ def shown() -> Iterator[Optional[llvs.ProgressCallback]]:
             if is_another:
                 while tasks:
                     bars.remove_task(tasks.pop())
-                name = _STAGES.get(llvs.Stage(progress.stage), "working") if progress.stage in set(llvs.Stage) else "working"
+                is_known = progress.stage in set(llvs.control.Stage)
+                name = _STAGES.get(llvs.control.Stage(progress.stage), "working") if is_known else "working"
                 tasks.append(bars.add_task(name, total=progress.total or None, rate=""))
             task = tasks[0]
             bars.update(task, completed=progress.completed)

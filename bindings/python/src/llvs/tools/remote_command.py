@@ -215,7 +215,7 @@ def members_command(name: str, is_json: bool) -> None:
 @click.argument("recipient")
 @click.option("--label", default="", metavar="TEXT", help="For people: whose it is.")
 @click.option("--kind", type=click.Choice(["device", "host", "recovery"]), default="device", help="For people, too.")
-def add_member_command(name: str, recipient: str, label: str, kind: llvs.MemberKind) -> None:
+def add_member_command(name: str, recipient: str, label: str, kind: llvs.words.MemberKind) -> None:
     """Give the keys of an encrypted place to a new member: RECIPIENT is the public half of its identity, age1..."""
     with _way(name) as way:
         way.add_member(recipient, label, kind=kind)

@@ -246,7 +246,7 @@ def reaching(places: Iterable[dict[str, Any]]) -> Iterator[None]:
     """
     try:
         yield
-    except (llvs.StorageError, llvs.TooLargeError) as problem:
+    except (llvs.StorageError, llvs.errors.TooLargeError) as problem:
         if problem.path or problem.system_code or all(_is_folder(place["url"]) for place in places):
             raise
         # The library's message names options; the command has other names for them.
@@ -316,25 +316,25 @@ class _Asking:
         self._url, self._user = url, user
         self._left = [self._of_environment, self._of_key_store, self._of_prompt]
 
-    def __call__(self, address: str, was_refused: bool) -> Optional[llvs.Credentials]:
+    def __call__(self, address: str, was_refused: bool) -> Optional[llvs.exchange.Credentials]:
         while self._left:
             found = self._left.pop(0)()
             if found is not None:
                 return found
         return None
 
-    def _of_environment(self) -> Optional[llvs.Credentials]:
+    def _of_environment(self) -> Optional[llvs.exchange.Credentials]:
         token, password = os.environ.get("LLVS_TOKEN"), os.environ.get("LLVS_PASSWORD")
         if token:
-            return llvs.Credentials(token=token)
-        return llvs.Credentials(os.environ.get("LLVS_USER") or self._user, password) if password else None
+            return llvs.exchange.Credentials(token=token)
+        return llvs.exchange.Credentials(os.environ.get("LLVS_USER") or self._user, password) if password else None
 
-    def _of_key_store(self) -> Optional[llvs.Credentials]:
+    def _of_key_store(self) -> Optional[llvs.exchange.Credentials]:
         password = key_store.get(self._url, self._user)
-        return llvs.Credentials(self._user, password) if password else None
+        return llvs.exchange.Credentials(self._user, password) if password else None
 
-    def _of_prompt(self) -> Optional[llvs.Credentials]:
+    def _of_prompt(self) -> Optional[llvs.exchange.Credentials]:
         if not sys.stdin.isatty() or not sys.stderr.isatty():
             return None
         user = self._user or output.ask(f"User at {self._url}", is_hidden=False, default="")
-        return llvs.Credentials(user, output.ask(f"Password at {self._url}", default=""))
+        return llvs.exchange.Credentials(user, output.ask(f"Password at {self._url}", default=""))

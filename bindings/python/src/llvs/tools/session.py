@@ -12,11 +12,11 @@ import click
 import llvs
 
 from .failures import MISUSED, STORE, Failure
-from .versions import EMPTY_ROOT, VersionNames
+from .versions import EMPTY_ROOT, VersionNames, coordinator_options
 from . import output
 
 
-def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKind]:
+def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.words.StorageKind]:
     """Returns "file" or "sqlite" for a path that looks like a store; None for another.
 
     is_named: whether the user named the path as a store. Then any SQLite database counts as one, and the library reports if it is not.
@@ -33,7 +33,7 @@ def storage_of(path: Path, *, is_named: bool = False) -> Optional[llvs.StorageKi
     return "sqlite" if head.startswith(b"SQLite format 3\0") and (is_ours or is_named) else None
 
 
-def find_store(given: Optional[str]) -> tuple[Path, llvs.StorageKind]:
+def find_store(given: Optional[str]) -> tuple[Path, llvs.words.StorageKind]:
     """Returns the path of the store, and its storage: the given one, otherwise LLVS_STORE, otherwise the one in this folder. Raises
     Failure."""
     named = given or os.environ.get("LLVS_STORE")
@@ -65,7 +65,7 @@ class Session:
         self._device = device
         self._reading: Optional[llvs.Coordinator] = None
 
-    def place(self) -> tuple[Path, llvs.StorageKind]:
+    def place(self) -> tuple[Path, llvs.words.StorageKind]:
         """Returns the path and storage of the store."""
         return find_store(self.given)
 
@@ -85,7 +85,7 @@ class Session:
 
     def _open(self, **arguments: Any) -> llvs.Coordinator:
         path, storage = self.place()
-        options = llvs.CoordinatorOptions(name=self.coordinator_name)
+        options = coordinator_options(self.coordinator_name)
         coordinator = llvs.Coordinator(path, storage=storage, create=False, options=options, **arguments)
         click.get_current_context().call_on_close(coordinator.close)
         return coordinator

@@ -79,7 +79,7 @@ def _size(store: llvs.Store, id: str, version: llvs.Version) -> Optional[int]:
     return store.value_size(id, at=version)
 
 
-def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.ChangeKind) -> Styled:
+def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.store.ChangeKind) -> Styled:
     size = _size(store, id, version)
     told = "" if size is None else f" ({output.size_text(size)})"
     parts = [describe.who(version), describe.title(version)]
@@ -87,7 +87,7 @@ def _history_row(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.C
     return output.row(output.row(output.style(version.id[:SHOWN], "id"), when), *(part for part in parts if part), between="  ")
 
 
-def _history_shape(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.ChangeKind) -> dict[str, Any]:
+def _history_shape(store: llvs.Store, id: str, version: llvs.Version, kind: llvs.store.ChangeKind) -> dict[str, Any]:
     return {**describe.as_json(version), "change": str(kind), "value_size": _size(store, id, version)}
 
 

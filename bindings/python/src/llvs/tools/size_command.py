@@ -54,7 +54,7 @@ def size_command(prefix: str, depth: int, each_id: bool, limit: Optional[int], i
     output.show(rows)
 
 
-def _table(title: str, found: tuple[llvs.SizeRow, ...]) -> list[str]:
+def _table(title: str, found: tuple[llvs.store.SizeRow, ...]) -> list[str]:
     if not found:
         return []
     rows = [["bytes", "now", "past", "values", title]]

@@ -18,7 +18,7 @@ from .versions import SHOWN
 @click.command("init")
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--storage", type=click.Choice(["file", "sqlite"]), default="file", show_default=True, help="A folder, or one database file.")
-def init_command(path: Optional[Path], storage: llvs.StorageKind) -> None:
+def init_command(path: Optional[Path], storage: llvs.words.StorageKind) -> None:
     """Make a new, empty store at PATH, or at the path of -s."""
     given = path or (Path(session().given or "") if session().given else None)
     if given is None:

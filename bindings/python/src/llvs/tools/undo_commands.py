@@ -39,7 +39,7 @@ def redo_command(is_json: bool) -> int:
     return _tell(session().writing().redo(), is_json, f'no undo of "{session().device}" is left to take back', "redo")
 
 
-def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: str = "") -> int:
+def _tell(found: Optional[llvs.merge.Reverted], is_json: bool, nothing: str, again: str = "") -> int:
     """Prints the result. again: the command that reverts the save before, if nothing of this one is left."""
     if is_json:
         output.show_json(None if found is None else _shape(found))
@@ -60,7 +60,7 @@ def _tell(found: Optional[llvs.Reverted], is_json: bool, nothing: str, again: st
     return NOT_SO if found is None or found.version is None else DONE
 
 
-def _shape(found: llvs.Reverted) -> dict[str, Any]:
+def _shape(found: llvs.merge.Reverted) -> dict[str, Any]:
     return {
         "version": describe.as_json(found.version) if found.version else None,
         "undone": list(found.undone),

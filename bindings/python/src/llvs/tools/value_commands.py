@@ -49,7 +49,7 @@ def _version(name: str) -> Optional[llvs.Version]:
     return None if name == "@" and session().current() is None else session().find(name)
 
 
-def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.Reference) -> dict[str, Any]:
+def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.store.Reference) -> dict[str, Any]:
     return {"id": reference.id, "size": store.value_size(reference.id, at=version), "stored_version": reference.stored_version}
 
 
@@ -57,14 +57,14 @@ def _shape(store: llvs.Store, version: llvs.Version, reference: llvs.Reference) 
 _NARROW = 72
 
 
-def _long(store: llvs.Store, version: llvs.Version, state: llvs.State) -> Iterator[str]:
+def _long(store: llvs.Store, version: llvs.Version, state: llvs.store.State) -> Iterator[str]:
     rows = []
     for reference in state.references():
         with store.open_value(reference.id, at=version) as reader:
             size = store.value_size(reference.id, at=version) or 0
             try:
                 head: Optional[bytes] = reader.read(4096)
-            except llvs.GoneError:
+            except llvs.errors.GoneError:
                 head = None
         if output.width() < _NARROW:
             rows.append([output.size_text(size), reference.id])
@@ -125,13 +125,13 @@ def _absent(store: llvs.Store, id: str, version: Optional[llvs.Version]) -> str:
     return f'there is no value "{id}" {where}{once}'
 
 
-def _copy(reader: BinaryIO | llvs.ValueReader, into: BinaryIO) -> None:
+def _copy(reader: BinaryIO | llvs.store.ValueReader, into: BinaryIO) -> None:
     while part := reader.read(1 << 20):
         into.write(part)
     into.flush()
 
 
-def _write_file(reader: llvs.ValueReader, file: Path) -> None:
+def _write_file(reader: llvs.store.ValueReader, file: Path) -> None:
     """Writes the whole value or nothing: into a file beside it, which then replaces it. A device or pipe is written to directly."""
     if file.exists() and not file.is_file():
         with file.open("wb") as into:

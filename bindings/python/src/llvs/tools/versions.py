@@ -50,8 +50,13 @@ class _UnknownName(VersionNameError):
     """Raised if no version has the name."""
 
 
+def coordinator_options(name: str) -> Optional[llvs.CoordinatorOptions]:
+    """Returns the options of the coordinator with a name; None for the usual one, so that the command starts with one import less."""
+    return llvs.CoordinatorOptions(name=name) if name else None
+
+
 def current_version(
-    path: "str | os.PathLike[str]", store: llvs.Store, *, storage: llvs.StorageKind = "file", name: str = ""
+    path: "str | os.PathLike[str]", store: llvs.Store, *, storage: llvs.words.StorageKind = "file", name: str = ""
 ) -> Optional[llvs.Version]:
     """Returns the version that `@` names; None in a store without versions.
 
@@ -59,7 +64,7 @@ def current_version(
     otherwise the most recent head. Works while a program has the coordinator open, and changes nothing. Raises what opening a store raises.
     """
     try:
-        options = llvs.CoordinatorOptions(name=name)
+        options = coordinator_options(name)
         with llvs.Coordinator(path, storage=storage, read_only=True, create=False, options=options) as coordinator:
             current = coordinator.current_version
     except llvs.BusyError:
@@ -77,7 +82,7 @@ class VersionNames:
     May be used by all threads that may use the store. Looking up a beginning of an id walks the whole history once.
     """
 
-    def __init__(self, store: llvs.Store, current: Optional[llvs.AnyVersion] = None, *, now: Optional[datetime] = None) -> None:
+    def __init__(self, store: llvs.Store, current: Optional[llvs.store.AnyVersion] = None, *, now: Optional[datetime] = None) -> None:
         """current: the version that `@` names; None: the most recent head. now: the time from which times are counted; None: the
         clock's."""
         self._store, self._current, self._now = store, current, now
@@ -116,7 +121,7 @@ class VersionNames:
         """Returns the version with a name without steps; None if there is none."""
         try:
             return self._plain(name)
-        except llvs.InvalidArgumentError:
+        except llvs.errors.InvalidArgumentError:
             return None
 
     def _plain(self, name: str) -> Optional[llvs.Version]:
@@ -158,7 +163,7 @@ class VersionNames:
     def _whole(self, name: str) -> Optional[llvs.Version]:
         try:
             return self._store.version(name)
-        except llvs.InvalidArgumentError:
+        except llvs.errors.InvalidArgumentError:
             return None
 
     def beginning(self, name: str) -> list[llvs.Version]:

@@ -1,4 +1,4 @@
-"""Projections: a SQLite database that mirrors one version of a store."""
+"""SQL over stores: projections, which are SQLite databases that mirror one version, and the path of the extension that reads stores."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import llvs
 
 from . import _abi, errors
 from ._abi.handle import Handle
+from ._abi.library import EXTENSION_NAME, library_path
 from ._abi.memory import decode, encode, path_bytes, version_bytes
 from ._generated import structs as _structs
 from .control import CancelToken, Control, ProgressCallback
 from .store import _pages
 from .store.versions import AnyVersion
+
+__all__ = ["Projection", "ProjectionProblem", "extension_path"]
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -38,7 +41,7 @@ class Projection(Handle):
     """A SQLite database that mirrors one version of a store in tables, for joins, aggregates, full text and other tools.
 
         people = {"prefix": "contact/", "columns": [{"name": "last", "pointer": "/lastName", "type": "text"}]}
-        with llvs.Projection(notes, "view.sqlite", {"tables": {"people": people}}) as view:
+        with llvs.sqlite.Projection(notes, "view.sqlite", {"tables": {"people": people}}) as view:
             view.update()
             sqlite3.connect("view.sqlite").execute("SELECT count(*) FROM people WHERE last = 'Smith'")
 
@@ -151,3 +154,19 @@ class Projection(Handle):
             for problem in found:
                 after = problem["number"]
                 yield ProjectionProblem(problem["table"], problem["id"], problem["pointer"], problem["reason"])
+
+
+def extension_path() -> str:
+    """Returns the path of `libllvs_sqlite.so`, which SQLite loads as an extension:
+
+        database = sqlite3.connect(":memory:")
+        database.enable_load_extension(True)
+        database.load_extension(llvs.sqlite.extension_path())
+        database.execute("SELECT id, data FROM llvs_values('notes.llvs')")
+
+    It lies beside the library, in wheels as well. Raises NotFoundError when it does not: a debug build has none.
+    """
+    path = os.path.join(os.path.dirname(os.path.realpath(library_path())), EXTENSION_NAME)
+    if not os.path.isfile(path):
+        raise errors.NotFoundError(f"there is no SQLite extension at {path}: CMake builds it beside the library (docs/sqlite.md)")
+    return path
