@@ -110,7 +110,7 @@ def test_changes_that_the_service_has_forgotten(drive: Cloud, store: llvs.Store,
 def test_a_list_that_says_it_is_not_complete(drive: Cloud, store: llvs.Store, monkeypatch: Any) -> None:
     inner = drive.service._chosen
     monkeypatch.setattr(drive.service, "_chosen", lambda request, value: inner(request, {**value, "incompleteSearch": True}))
-    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.TransportError, match="not complete"):
+    with llvs.Exchange(store, drive.place()) as way, pytest.raises(llvs.TransportError, match="incomplete"):
         way.retrieve()
 
 
