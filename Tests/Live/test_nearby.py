@@ -235,11 +235,22 @@ def test_a_child_that_takes_itself_for_its_parent(hosts: tuple[Host, Host], tmp_
     met = Forking(hosts, tmp_path, monkeypatch)
     eventually(lambda: bool(met.speakers & set(met.children)))
     # The connection to the daemon is unusable now.
+    end_with_children(int(met.me))
     met.device.process.kill()
     met.device.process.wait()
-    for child in met.children:
-        with suppress(ProcessLookupError):
-            os.kill(int(child), signal.SIGKILL)
+
+
+def end_with_children(process: int) -> None:
+    """Kills a process and all that it has forked, which hold its pipes open. It is stopped first, so that no child is missed."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGSTOP)
+        eventually(lambda: status(str(process)).split()[1:2] in ([], ["T"], ["Z"]))
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                # The name of the program is in parentheses, and may contain others.
+                if stat.read_text().rpartition(")")[2].split()[1] == str(process):
+                    end_with_children(int(stat.parent.name))
+        os.kill(process, signal.SIGKILL)
 
 
 def status(process: str) -> str:

@@ -1,6 +1,7 @@
 /// Compares the content of recorded versions, and checks it against their ids.
 extension Store {
-    package func identityDigest(_ version: Version, _ changes: some Collection<RecordChange>) -> [UInt8] {
+    @_specialize(where Changes == [RecordChange]) // for merges, which are in another module
+    package func identityDigest<Changes: Collection<RecordChange>>(_ version: Version, _ changes: Changes) -> [UInt8] {
         var hasher = IdentityHasher(.identity)
         hasher.add(version, changeCount: changes.count)
         for change in changes {

@@ -278,7 +278,8 @@ extension Store {
 
     /// Checks a version whose id was used with an unknown outcome: it may be stored, so only the same version may be made, or there would
     /// be two.
-    package func checkUnconfirmed(_ version: Version, _ changes: some Collection<RecordChange>) throws {
+    @_specialize(where Changes == [RecordChange]) // for merges, which are in another module
+    package func checkUnconfirmed<Changes: Collection<RecordChange>>(_ version: Version, _ changes: Changes) throws {
         guard let unconfirmed = lock.withRead({ commits.unpublished.unconfirmed(version.id) }),
             unconfirmed.digest != identityDigest(version, changes)
         else { return }
@@ -294,7 +295,10 @@ extension Store {
 
     /// Returns the version with that id if it exists and has the same content.
     /// - Throws: `.versionMismatch` if its content differs.
-    package func existingVersion(_ wanted: Version, _ changes: some Collection<RecordChange>, comparingTimestamp: Bool) throws -> Version? {
+    @_specialize(where Changes == [RecordChange]) // for merges, which are in another module
+    package func existingVersion<Changes: Collection<RecordChange>>(
+        _ wanted: Version, _ changes: Changes, comparingTimestamp: Bool
+    ) throws -> Version? {
         if wanted.id == EmptyRoot.id {
             var same = EmptyRoot.version
             if !comparingTimestamp { same.timestamp = wanted.timestamp }
