@@ -9,6 +9,13 @@ import PackageDescription
 // other builds do without them.
 let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
 
+// The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
+let modules: [Target.Dependency] = [
+    "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSPlaces", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
+    "LLVSCore",
+]
+let engine = modules + ["LLVS"]
+
 let package = Package(
     name: "llvs",
     products: [
@@ -34,29 +41,36 @@ let package = Package(
         // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.
         .target(name: "LLVSCore", dependencies: ["CLLVSShims", "CSQLite"]),
         .target(name: "LLVSDocuments", dependencies: ["LLVSCore"]),
-        .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "CLLVSShims"]),
+        .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "LLVSCore", "CLLVSShims"]),
         .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"]),
-        .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "CNetwork"], swiftSettings: forSize),
-        .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments"], swiftSettings: forSize),
-        .target(name: "LLVSPlaces", dependencies: ["LLVSCloud"], swiftSettings: forSize),
-        .target(name: "LLVSLive", dependencies: ["LLVSExchange", "CLLVSShims"]),
-        .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "CLLVSShims"], swiftSettings: forSize),
-        .target(name: "LLVSCoordinator", dependencies: ["LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "CLLVSShims"]),
+        .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "LLVSCore", "CNetwork"], swiftSettings: forSize),
+        .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"], swiftSettings: forSize),
+        .target(
+            name: "LLVSPlaces", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"],
+            swiftSettings: forSize),
+        .target(name: "LLVSLive", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"]),
+        .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
+        .target(
+            name: "LLVSCoordinator",
+            dependencies: [
+                "LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSDocuments", "LLVSCore",
+                "CLLVSShims",
+            ]),
         // What a Swift program imports: all of them.
-        .target(name: "LLVS", dependencies: ["LLVSCoordinator", "LLVSLive"]),
+        .target(name: "LLVS", dependencies: modules),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
-        .target(name: "LLVSAsync", dependencies: ["LLVS"]),
+        .target(name: "LLVSAsync", dependencies: engine),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
-        .target(name: "LLVSTesting", dependencies: ["LLVS"], swiftSettings: forSize),
+        .target(name: "LLVSTesting", dependencies: engine, swiftSettings: forSize),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
-        .target(name: "LLVSABI", dependencies: ["LLVS", "LLVSTesting", "CLLVS", "CLLVSShims"]),
-        .target(name: "LLVSTestSupport", dependencies: ["LLVS", "LLVSTesting"]),
+        .target(name: "LLVSABI", dependencies: engine + ["LLVSTesting", "CLLVS", "CLLVSShims"]),
+        .target(name: "LLVSTestSupport", dependencies: engine + ["LLVSTesting"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
-        .executableTarget(name: "simulate", dependencies: ["LLVS", "LLVSTestSupport"], path: "Tests/Simulator"),
-        .testTarget(name: "LLVSTests", dependencies: ["LLVS", "LLVSTestSupport"]),
-        .testTarget(name: "LLVSAsyncTests", dependencies: ["LLVS", "LLVSAsync", "LLVSTestSupport", "Notes"]),
+        .executableTarget(name: "simulate", dependencies: engine + ["LLVSTestSupport"], path: "Tests/Simulator"),
+        .testTarget(name: "LLVSTests", dependencies: engine + ["LLVSTestSupport", "LLVSTesting"]),
+        .testTarget(name: "LLVSAsyncTests", dependencies: engine + ["LLVSAsync", "LLVSTestSupport", "Notes"]),
         // Shown in Sources/LLVS/LLVS.docc; scripts/suites/12-swift-product runs it.
-        .executableTarget(name: "Notes", dependencies: ["LLVS", "LLVSAsync"], path: "examples/swift/Notes", exclude: ["expected.txt"]),
+        .executableTarget(name: "Notes", dependencies: engine + ["LLVSAsync"], path: "examples/swift/Notes", exclude: ["expected.txt"]),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -68,7 +82,7 @@ if Context.environment["LLVS_WHOLE_TREE"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"))
     package.targets += [
         .target(
-            name: "FuzzTargets", dependencies: ["LLVS", "LLVSABI"], path: "Tests/Fuzz/Sources/FuzzTargets",
+            name: "FuzzTargets", dependencies: engine + ["LLVSABI"], path: "Tests/Fuzz/Sources/FuzzTargets",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .executableTarget(
             name: "fuzz-files", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Sources/fuzz-files",
@@ -80,9 +94,9 @@ if Context.environment["LLVS_WHOLE_TREE"] != nil {
                 .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
             ],
             path: "bindings/swift/Sources/LLVSModelMacros"),
-        .target(name: "LLVSModel", dependencies: ["LLVS", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
+        .target(name: "LLVSModel", dependencies: engine + ["LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
         .executableTarget(
-            name: "Contacts", dependencies: ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
-        .testTarget(name: "LLVSModelTests", dependencies: ["LLVSModel"], path: "bindings/swift/Tests/LLVSModelTests"),
+            name: "Contacts", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
+        .testTarget(name: "LLVSModelTests", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Tests/LLVSModelTests"),
     ]
 }
