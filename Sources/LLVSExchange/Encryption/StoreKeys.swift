@@ -254,10 +254,11 @@ private struct Rings {
         var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed: Set<AgeRecipient> = []
         for ring in visited {
             for epoch in ring.epochs { epochs[epoch.recipient] = epoch }
-            removed.formUnion(ring.removed)
         }
+        // Rings of the newest epoch repeat who was removed before. A former member may still write rings of earlier epochs.
         for ring in visited where ring.newest?.recipient == current.recipient {
             for member in ring.members { members[member.recipient] = member }
+            removed.formUnion(ring.removed)
         }
         // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
         func isOther(_ ring: KeyRing) -> Bool { ring.epochs.contains { known[$0.recipient] == nil } }

@@ -320,6 +320,21 @@ import Testing
         #expect(try found.joining(in: place, clock(), crypto).epochs.contains { $0.recipient == theirs.current.recipient })
     }
 
+    /// A removed member, who has the keys of an earlier epoch, writes a ring of that epoch which removes the others.
+    @Test func aRingOfAnEarlierEpochRemovesNobody() throws {
+        let place = MemoryKeyDirectory(), (_, member) = try device("mine"), (_, former) = try device("former")
+        let (new, newMember) = try device("new")
+        let first = try created(place, [member, former, newMember])
+        _ = try first.rotating("removed", removing: [former.recipient], in: place, clock(), crypto)
+        let ring = try KeyRing(
+            store: store, epochs: first.own, members: first.members, removed: [member.recipient, newMember.recipient])
+        let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients(first.members.map(\.recipient)), crypto)
+        place.files[KeyFileName.ring(epoch: 1, id: KeyFileName.id(of: bytes)).description] = bytes
+        let found = try open(place, new)
+        #expect(found.current.number == 2 && found.removed == [former.recipient])
+        #expect(Set(found.members.map(\.recipient)) == [member.recipient, newMember.recipient])
+    }
+
     @Test func aFileThatIsNotThereAsItWasWrittenReplacesNothing() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
         _ = try created(place, [member])
