@@ -327,7 +327,7 @@ import Testing
         let first = try created(place, [member, former, newMember])
         _ = try first.rotating("removed", removing: [former.recipient], in: place, clock(), crypto)
         let ring = try KeyRing(
-            store: store, epochs: first.own, members: first.members, removed: [member.recipient, newMember.recipient])
+            store: store, epochs: first.epochs, members: first.members, removed: [member.recipient, newMember.recipient])
         let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients(first.members.map(\.recipient)), crypto)
         place.files[KeyFileName.ring(epoch: 1, id: KeyFileName.id(of: bytes)).description] = bytes
         let found = try open(place, new)
