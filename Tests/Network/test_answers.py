@@ -585,7 +585,7 @@ class TestStatuses:
 
     def test_a_place_that_is_not_there(self, server: DavServer, store: llvs.Store) -> None:
         with llvs.Exchange(store, server.url, create=False) as way:
-            with pytest.raises(llvs.NotFoundError, match="is not there"):
+            with pytest.raises(llvs.NotFoundError, match="does not exist"):
                 way.retrieve()
         assert not retrieve(store, server).retrieved
 
