@@ -176,7 +176,7 @@ def test_files_that_a_service_keeps_torn(
         lying.setattr(tree, "write", lambda node, data, *rest: write(node, tear(data), *rest))
         if scheme == "onedrive" and how == "other bytes":
             return cloud.close()
-        with llvs.Exchange(store, cloud.place(layout=layout)) as way, pytest.raises(llvs.TransportError, match="keeps .*bytes"):
+        with llvs.Exchange(store, cloud.place(layout=layout)) as way, pytest.raises(llvs.TransportError, match="stores .*bytes"):
             way.send()
     assert torn[0]
     for each in (store, second, store, second):

@@ -4,6 +4,7 @@ extension Array {
 
     /// Returns the elements sorted, for lists of any length. O(n log n): stretches are sorted, and then merged.
     /// - Parameter look: called between stretches. It may throw to end the work.
+    @_specialize(where Element == VersionID) // for exchanges, which are in another module
     package func sorted(by isBefore: (Element, Element) -> Bool, looking look: () throws -> Void) rethrows -> [Element] {
         var from: [Element] = []
         from.reserveCapacity(count)
