@@ -74,6 +74,15 @@ def test_every_name_is_there(name: str) -> None:
     assert names <= set(space)
 
 
+def test_an_unknown_name_that_another_module_has() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'Arbiter'; it is llvs\.merge\.Arbiter$"):
+        llvs.Arbiter  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"it is llvs\.merge\.Arbiter$"):
+        llvs.store.Arbiter  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'$"):
+        llvs.Nothing  # type: ignore[attr-defined]
+
+
 def test_a_name_at_the_top_is_in_one_module_as_well() -> None:
     modules = [importlib.import_module(f"llvs.{module.name}") for module in pkgutil.iter_modules(llvs.__path__)]
     public = [module for module in modules if module.__name__.rpartition(".")[2] in dir(llvs) and hasattr(module, "__all__")]

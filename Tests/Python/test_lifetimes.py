@@ -281,6 +281,23 @@ def test_unsolicited_callbacks_that_raise(memory: llvs.Store, monkeypatch: pytes
     assert isinstance(unraisable[0].exc_value, ZeroDivisionError) and unraisable[0].object is callback
 
 
+def test_unsolicited_callbacks_that_raise_are_written_by_default() -> None:
+    """Python's own hook takes only what Python itself makes."""
+    program = """if True:
+        import llvs
+        with llvs.Coordinator(storage="memory") as coordinator, coordinator.observe(lambda version: 1 / 0):
+            coordinator.save(insert={"a": b"1"})
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("Exception ignored in ")
+    assert done.stderr.rstrip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_a_logger_is_needed() -> None:
+    with pytest.raises(TypeError, match="to a logger"):
+        llvs.log_to("name")  # type: ignore[arg-type]
+
+
 def test_many_kept_exceptions_are_bounded(memory: llvs.Store) -> None:
     for _ in range(1000):
         _callbacks.keep_exception(ValueError(), None)

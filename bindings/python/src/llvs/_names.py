@@ -10,6 +10,19 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 
+#: The modules of llvs that have public names.
+_areas: list[str] = []
+
+
+def _elsewhere(name: str) -> str | None:
+    """Returns the full name of a class that another module of llvs has. (Imports of modules ask for their names here, too, and must not
+    import all of llvs.)"""
+    for area in _areas if name[:1].isupper() else ():
+        if name in getattr(__import__(f"llvs.{area}", fromlist=["__all__"]), "__all__", ()):
+            return f"llvs.{area}.{name}"
+    return None
+
+
 def attach(package: str, modules: dict[str, str], submodules: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Returns `__getattr__`, `__dir__` and `__all__` for a package.
 
@@ -20,11 +33,15 @@ def attach(package: str, modules: dict[str, str], submodules: str = "") -> tuple
     """
     places = {name: f"llvs.{module}" for module, names in modules.items() for name in names.split()}
     inner = {name: f"{package}.{name}" for name in submodules.split()}
+    if package == "llvs":
+        _areas[:] = inner
 
     def find(name: str) -> Any:
         module = inner.get(name) or places.get(name)
         if module is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            place = _elsewhere(name)
+            hint = f"; it is {place}" if place else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         found = __import__(module, fromlist=["__name__"])
         found = vars(sys.modules[package])[name] = found if name in inner else getattr(found, name)
         return found

@@ -81,4 +81,6 @@ def log_to(logger: logging.Logger, level: Union[LogLevel, LogLevelName, int] = L
     """Passes the library's messages to a logger of the standard library. `level`: as for `observe_log`; the logger has a level of its own
     in addition.
     """
+    if not callable(getattr(logger, "log", None)):
+        raise TypeError(f"messages go to a logger of the standard library, not to {type(logger).__name__}; observe_log takes a function")
     return observe_log(lambda level, message: logger.log(_LOGGING_LEVELS[level], "%s", message), level)

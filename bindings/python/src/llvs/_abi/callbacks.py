@@ -71,7 +71,8 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
 
 
 def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
-    """Passes an exception that no call can raise to `sys.unraisablehook`."""
+    """Passes an exception that no call can raise to `sys.unraisablehook`. Python's own hook takes only what Python itself makes, so
+    the same text is written in its place."""
     details = SimpleNamespace(
         exc_type=type(problem),
         exc_value=problem,
@@ -80,7 +81,15 @@ def report_unraisable(problem: BaseException, target: Any, what: str) -> None:
         object=target,
     )
     try:
-        sys.unraisablehook(details)
+        if sys.unraisablehook is sys.__unraisablehook__:
+            if sys.stderr is not None:
+                import traceback
+
+                lines = traceback.format_exception(type(problem), problem, problem.__traceback__)
+                sys.stderr.write(f"{details.err_msg}\n{''.join(lines)}")
+                sys.stderr.flush()
+        else:
+            sys.unraisablehook(details)
     except BaseException:
         pass  # The hook itself failed: there is nothing left to report to.
 

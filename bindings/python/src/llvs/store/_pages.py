@@ -16,7 +16,7 @@ from .versions import CHANGE_KINDS, Change, ForgottenValue, Reference, Value, Ve
 
 lib = _abi.lib
 
-# As in _structs: an llvs_bytes is QQ. A test compares the sizes.
+# As in _generated/structs.py: an llvs_bytes is QQ. A test compares the sizes.
 VERSION_INFO = struct.Struct("=IIQQQQQQdQQQQQIId")
 VALUE_INFO = struct.Struct("=IIQQQQQQII")
 CHANGE_INFO = struct.Struct("=IIQQQQQQQII")
