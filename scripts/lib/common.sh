@@ -27,3 +27,6 @@ run_logged() {
         die "Failed: $*  (whole output: $log)"
     fi
 }
+
+# engine_modules: prints the Swift modules that LLVS exports.
+engine_modules() { sed -n 's/^@_exported import \(LLVS[A-Za-z]*\)$/\1/p' Sources/LLVS/LLVS.swift Sources/LLVS*/Imports.swift | sort -u; }

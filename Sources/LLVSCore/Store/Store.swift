@@ -97,7 +97,7 @@ public final class Store: @unchecked Sendable {
     let observers = Observers<[VersionID]>()
     /// Notified once, when the store is closed or released.
     package let ended = Observers<Void>()
-    /// The rules for merging that were read last.
+    /// The newest valid rules before invalid ones.
     package let validSchemas = ValidSchemas()
     /// State of higher layers that belongs to this store.
     package let attachments = Attachments()

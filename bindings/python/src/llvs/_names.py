@@ -15,8 +15,8 @@ _areas: list[str] = []
 
 
 def _elsewhere(name: str) -> str | None:
-    """Returns the full name of a class that another module of llvs has. (Imports of modules ask for their names here, too, and must not
-    import all of llvs.)"""
+    """Returns the full name of a class that another module of llvs has. The import of a module looks here for the
+    module's own name, which begins with a small letter: that must not import all of llvs."""
     for area in _areas if name[:1].isupper() else ():
         if name in getattr(__import__(f"llvs.{area}", fromlist=["__all__"]), "__all__", ()):
             return f"llvs.{area}.{name}"

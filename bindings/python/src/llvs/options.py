@@ -15,7 +15,8 @@ class StoreOptions:
 
         llvs.Store("notes.llvs", options=llvs.StoreOptions(memory_budget=256 << 20))
 
-    One object can be used for any number of stores. The call that opens a store checks them.
+    One object can be used for any number of stores. The call that opens a store refuses
+    wrong words and times.
     """
 
     #: Bytes of caches in memory; 0: 64 MiB.
@@ -42,7 +43,8 @@ class CoordinatorOptions(StoreOptions):
 
         llvs.Coordinator("notes.llvs", options=llvs.CoordinatorOptions(name="importer", file_mode=0o640))
 
-    One object can be used for any number of coordinators. The call that opens a coordinator checks them.
+    One object can be used for any number of coordinators. The call that opens a
+    coordinator refuses wrong words and times.
     """
 
     #: The name under which the current version is stored, 1 to 40 of [a-z0-9._-], "" for "main": two processes with one store need one
