@@ -34,6 +34,23 @@ def test_a_syncer_counts_no_version_of_a_wrong_clock_as_unread(tmp_path: Path) -
             assert (one.unread, one.unread_since) == (0, None)
 
 
+def test_the_log_may_use_the_store_when_it_gets_the_message(tmp_path: Path) -> None:
+    """No lock is held then: another exchange of the same store looks for the same devices, and would wait forever."""
+    place, found = tmp_path / "place", []
+
+    def log(level: llvs.log.LogLevel, message: str) -> None:
+        if "ahead of this one" in message:
+            found.append(other.retrieve())
+
+    with llvs.Coordinator(tmp_path / "ann", exchange=str(place), device="ann") as ann:
+        ann.save(update={"x": b"before"})
+        ann.sync()
+        ahead(tmp_path / "bob", place, "bob")
+        with llvs.Exchange(ann.store, "memory:elsewhere") as other, llvs.log.observe_log(log):
+            ann.sync()
+    assert len(found) == 1
+
+
 def test_dates_after_one_wrong_clock(tmp_path: Path) -> None:
     place = tmp_path / "place"
     with llvs.Coordinator(tmp_path / "ann", exchange=str(place), device="ann") as ann:

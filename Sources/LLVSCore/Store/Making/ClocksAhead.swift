@@ -11,9 +11,10 @@ package struct ClocksAhead {
     private static let longestName = 1_024
 
     /// Records that a version was received from a device whose clock was ahead of this device's.
-    mutating func note(_ version: Version, by seconds: Double, in store: String) {
+    /// - Returns: the problem to log, if the device was not reported before. Logging may call the host, so it needs the lock released.
+    mutating func note(_ version: Version, by seconds: Double, in store: String) -> StoreError? {
         let device = version.metadata[Metadata.deviceKey].flatMap { $0.count <= ClocksAhead.longestName ? $0 : nil } ?? []
-        guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return }
+        guard known.count < ClocksAhead.mostKnown, known.insert(device).inserted else { return nil }
         let name = JSONString.decode(device).map { "The clock of the device \"\($0)\"" } ?? "The clock of a device without a name"
         let hours = Int(min(seconds / 3_600, 1e7))
         let ahead = hours < 48 ? "\(hours) h" : hours < 8_766_000 ? "\(hours / 24) days" : "more than a thousand years"
@@ -22,8 +23,8 @@ package struct ClocksAhead {
             "\(name) is \(ahead) ahead of this one, by version \(version.id), which is in \(store) and counts as made when it arrived. "
                 + "Set the clock there, or here: until then, changes made there count as newer than those of other devices.",
             versionID: version.id.description)
-        Log.write(.warning, error.message)
         if untold.count < ClocksAhead.mostUntold { untold.append(error) }
+        return error
     }
 
     /// Returns and clears the problems. Each names the version that showed it.
@@ -40,7 +41,9 @@ extension Store {
                     timestamp: draft.version.timestamp, clock: MadeTime.clock(draft.version.metadata), first: draft.first,
                     second: draft.second)
             }
-            if said > storedAt + MadeTime.farAhead { clocksAhead.withLock { $0.note(draft.version, by: said - storedAt, in: description) } }
+            guard said > storedAt + MadeTime.farAhead else { continue }
+            let new = clocksAhead.withLock { $0.note(draft.version, by: said - storedAt, in: description) }
+            if let new { Log.write(.warning, new.message) }
         }
     }
 }
