@@ -180,6 +180,8 @@ public final class PeerLink: @unchecked Sendable {
         guard getpid() == process else { return }
         LinkNews.of(store).remove(self)
         session.abandon()
+        // What was requested over this link is requested over another now.
+        LinkNews.of(store).wakeWaiting()
         // The key may have arrived together with what ended the link.
         let isKnown = !session.state.key.isEmpty
         lock.withLock {
@@ -329,6 +331,11 @@ private final class LinkNews: Sendable {
         }
         // Waits for a running call.
         for one in last { one.cancel() }
+    }
+
+    /// Wakes the links that wait for versions which were requested over others.
+    func wakeWaiting() {
+        for link in state.withLock({ Array($0.links.values) }) where link.session.state.waitsForOthers { link.signal() }
     }
 
     private func tell() { for link in state.withLock({ Array($0.links.values) }) { link.signal() } }

@@ -13,6 +13,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Support"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Lets the clock run before other fixtures close: after a test that failed, a connection may have to wait for its timeout."""
+    if clock := getattr(item, "funcargs", {}).get("clock"):
+        clock.freeze(False)
+
+
 @pytest.fixture
 def clock() -> Iterator[Any]:
     """The clock of the library, stopped. A test requests it before anything that waits."""

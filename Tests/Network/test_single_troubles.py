@@ -10,6 +10,7 @@ import pytest
 from buckets import moto
 from conftest import ids
 from dav_server import DavServer, Handler
+from patience import eventually
 from s3_server import KEY, SECRET, S3Server
 
 LAYOUTS = ["interchange", "packed"]
@@ -94,7 +95,8 @@ def test_one_file_is_not_given(remote: Any, new_store: Any, layout: str, folder:
             assert got.problems[0].code == llvs.ErrorCode.TRANSPORT
             assert str(status) in got.problems[0].reason
         remote.judge(None)
-        assert len(way.retrieve().retrieved) == 1 and ids(store) == made
+        # A file that failed for some seconds is retried after a pause.
+        assert len(eventually(lambda: way.retrieve().retrieved)) == 1 and ids(store) == made
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
