@@ -5,8 +5,8 @@ import PackageDescription
 // `swift build` and `swift test` work as they are. The shared library that people install is built by
 // CMake (or scripts/build), which passes the flags that link the Swift runtime statically and export
 // `llvs_*` alone; see CMakeLists.txt for why they are not here.
-// CMake sets this: modules that wait for disks and servers are then compiled for size. Nobody may depend on a package with such flags, so
-// other builds do without them.
+// CMake sets this: modules that wait for disks and servers, and those that only call others, are then compiled for size. Nobody may depend
+// on a package with such flags, so other builds do without them.
 let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
 
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
@@ -48,14 +48,14 @@ let package = Package(
         .target(
             name: "LLVSPlaces", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"],
             swiftSettings: forSize),
-        .target(name: "LLVSLive", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"]),
+        .target(name: "LLVSLive", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(
             name: "LLVSCoordinator",
             dependencies: [
                 "LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSDocuments", "LLVSCore",
                 "CLLVSShims",
-            ]),
+            ], swiftSettings: forSize),
         // What a Swift program imports: all of them.
         .target(name: "LLVS", dependencies: modules),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
@@ -63,7 +63,7 @@ let package = Package(
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
         .target(name: "LLVSTesting", dependencies: engine, swiftSettings: forSize),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
-        .target(name: "LLVSABI", dependencies: engine + ["LLVSTesting", "CLLVS", "CLLVSShims"]),
+        .target(name: "LLVSABI", dependencies: engine + ["LLVSTesting", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSTestSupport", dependencies: engine + ["LLVSTesting"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
         .executableTarget(name: "simulate", dependencies: engine + ["LLVSTestSupport"], path: "Tests/Simulator"),

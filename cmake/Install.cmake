@@ -8,6 +8,8 @@ install(DIRECTORY include/llvs bindings/c/llvs DESTINATION "${CMAKE_INSTALL_INCL
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
     DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# For debuggers, and not installed by default: cmake --install build --component debug
+install(FILES "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT debug EXCLUDE_FROM_ALL)
 install(TARGETS llvs_sqlite LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 # For hosts that are looked at by valgrind or ThreadSanitizer.
 install(DIRECTORY bindings/c/suppressions/ DESTINATION "${CMAKE_INSTALL_DATADIR}/llvs")

@@ -54,11 +54,14 @@ set(LLVS_SWIFT_FLAGS
     -Xlinker --version-script=${LLVS_EXPORTS}     # exports the C API alone, hiding the runtime
     -Xlinker -z -Xlinker now                      # names are bound when it is loaded, and their table is read-only from then on
     -Xlinker -z -Xlinker nodelete                 # the runtime cannot be unloaded
-    -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/read-only.ld) # constants are read-only from then on, too
+    -Xlinker -T -Xlinker ${PROJECT_SOURCE_DIR}/cmake/sections.ld # constants are read-only from then on, too; no tables for unwinding
+    -Xlinker --no-eh-frame-hdr)
 # Where the runtime would end the process for lack of memory, the reserve comes in: Sources/CLLVSShims/reserve.c.
 foreach(name malloc calloc realloc aligned_alloc posix_memalign _Znwm)
     list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=${name})
 endforeach()
+# The names of Unicode's characters stay out: Sources/CLLVSShims/unicode_names.c.
+list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=_swift_stdlib_getScalarName)
 
 file(MAKE_DIRECTORY "${LLVS_LIBRARY_DIR}")
 set(llvs_built "${LLVS_SWIFT_SCRATCH}/release/libllvs.so")
@@ -70,6 +73,7 @@ add_custom_target(llvs_library ALL
             --package-path "${PROJECT_SOURCE_DIR}" --scratch-path "${LLVS_SWIFT_SCRATCH}" ${LLVS_SWIFT_FLAGS}
     COMMAND "${CMAKE_COMMAND}" "-DBUILT=${llvs_built}" "-DDESTINATION=${LLVS_LIBRARY_DIR}"
             "-DREAL_NAME=${LLVS_REAL_NAME}" "-DSONAME=${LLVS_SONAME}" "-DSTRIP=${CMAKE_STRIP}"
+            "-DOBJCOPY=${CMAKE_OBJCOPY}"
             -P "${PROJECT_SOURCE_DIR}/cmake/StageLibrary.cmake"
     BYPRODUCTS "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
     COMMENT "Building ${LLVS_REAL_NAME} with SwiftPM"

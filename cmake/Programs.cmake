@@ -71,6 +71,8 @@ foreach(source IN LISTS tests)
     endif()
 endforeach()
 
+# Follows frame pointers from its callback to its call.
+target_compile_options(test_frames_c PRIVATE -fno-omit-frame-pointer)
 target_sources(test_costs_c PRIVATE Tests/C/counting/calls.c Tests/C/counting/allocations.c)
 # As Tests/Faults: SQLite's calls are counted, too.
 target_link_libraries(test_costs_c PRIVATE PkgConfig::SQLITE3)

@@ -66,11 +66,11 @@
  * may set its `error` to one that llvs_error_make made: the call then returns an error with its user_code. Or it may set it to an error
  * that another call of the library returned: the call then returns that error unchanged. For an error of llvs_error_make, and for a failure
  * without an error, the code is LLVS_ERROR_USER, or the callback's status if the callback's comment says that this status keeps its code.
- * (An error that is set beside LLVS_OK is released and ignored.) Callbacks must return: no longjmp, no exception of C++ out of one
- * (llvs.hpp catches exceptions of its callbacks). After a callback that did not return, other threads wait or get LLVS_ERROR_BUSY until the
- * same thread calls the library again. That call releases the locks. It does not repair the rest: memory is lost, a payload may never be
- * freed, the interrupted work is done or not, and a store whose storage was storing a version is LLVS_ERROR_CLOSED. On the stack of a
- * coroutine nothing is released.
+ * (An error that is set beside LLVS_OK is released and ignored.) Callbacks must return. An exception of C++ that leaves one ends the
+ * program (std::terminate), since the library has no tables for unwinding; llvs.hpp catches exceptions of its callbacks. After a longjmp
+ * out of a callback, other threads wait or get LLVS_ERROR_BUSY until the same thread calls the library again. That call releases the
+ * locks. It does not repair the rest: memory is lost, a payload may never be freed, the interrupted work is done or not, and a store whose
+ * storage was storing a version is LLVS_ERROR_CLOSED. On the stack of a coroutine nothing is released.
  *
  * Threads. These handles may be used from any number of threads at once: llvs_store, llvs_exchange, llvs_coordinator, llvs_syncer,
  * llvs_peer, llvs_listener, llvs_index, llvs_projection, llvs_value_reader, llvs_observer, llvs_arbiter, llvs_storage, llvs_transport and
