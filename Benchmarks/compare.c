@@ -98,7 +98,7 @@ static metrics run_side(const comparison *comparison, const data_kind *kind, int
 
 /* ---- all runs ---- */
 
-/* That both sides read the same data, where they say what they read. */
+/* Checks that both sides read the same data, if they report what they read. */
 static void check(metrics all[2][RUNS_MAX], int runs, const workload *workload) {
     int run;
     for (run = 0; run < runs; run++) {

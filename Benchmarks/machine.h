@@ -17,7 +17,7 @@ double share_of_others(moment since);
 /* Waits a second and warns when others run meanwhile. */
 void warn_of_others(void);
 
-/* Others that take more than this share make the figures doubtful. */
+/* If other processes use more than this share of the processor, the figures are doubtful. */
 #define SHARE_TOLERATED 0.1
 
 #endif

@@ -46,7 +46,7 @@ static void run_merges(const setting *setting, int is_same) {
         after = counts_now();
         written += after.bytes_written - before.bytes_written;
         syncs += after.syncs - before.syncs;
-        /* That both sides' changes are there. */
+        /* The changes of both sides must be present. */
         for (i = 0; i < 2 * CHANGED; i++) {
             setting->side->fetch(database, data_id(ids, (first + i) % setting->count), &base, copy, setting->value_size);
             sum += copy[0];

@@ -109,7 +109,7 @@ extension BoxFiles {
             guard var there = BoxFiles.conflict(response) else { throw BoxFiles.error(response, what) }
             if there.name != name { return .done(.refused(account.taken(upload.name, by: there.name))) }
             if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder has its name"))) }
-            // It is this upload's file, by a request whose response was lost.
+            // An equal file is this upload's own: the response to an earlier request was lost.
             guard there.digest == digest else { return .conflict(there.id) }
             there.size = upload.size
             names.addFile(upload.name, there)

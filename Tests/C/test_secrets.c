@@ -77,7 +77,7 @@ static llvs_status discard(void *payload, const llvs_bytes *piece, llvs_error **
     return LLVS_OK;
 }
 
-/* That of a stream, and one that is refused: in no memory after the call. */
+/* Neither the passphrase of a stream nor a refused one is in memory after the call. */
 static void a_passphrase_of_a_stream(void **state) {
     llvs_store *store = memory_store();
     llvs_pack_options options = LLVS_PACK_OPTIONS_INIT;

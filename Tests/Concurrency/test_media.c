@@ -56,7 +56,7 @@ static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *mad
         ledger_acknowledge(entry);
         *made = number;
     } else if (status != LLVS_ERROR_UNKNOWN_OUTCOME) {
-        /* Then the version must not exist. */
+        /* If the outcome is known, the version must not exist. */
         entry->phase = PHASE_FREE;
     }
     return status;

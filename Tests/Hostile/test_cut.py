@@ -15,7 +15,7 @@ import os, sys, llvs
 from pathlib import Path
 path = Path(sys.argv[1])
 COUNT = 8_000
-#: Those that are asked for one by one.
+#: The values that are requested one by one.
 ASKED = range(0, COUNT, 10)
 def value(i):
     return str(i).encode() * 4

@@ -505,7 +505,7 @@ def test_a_counter_is_exact_over_removals_and_their_undoing(start: int, is_whole
         for one in (a, b, a):
             one.sync()
         assert a["c/1"] == b["c/1"] == value(start + 13)["c/1"]
-        # Then the first increment, on which another device's count is based.
+        # Undo the first increment, on which another device's count is based.
         a.undo()
         for one in (a, b, a):
             one.sync()

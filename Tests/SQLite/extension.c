@@ -276,7 +276,7 @@ int main(int argc, char **argv) {
     failing.xMalloc = allocate;
     failing.xRealloc = reallocate;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &failing);
-    /* Otherwise SQLite allocates from pools, where nothing fails. */
+    /* By default SQLite allocates from pools, where nothing fails. */
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
     make_store();
     test_statements();

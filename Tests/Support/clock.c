@@ -104,7 +104,7 @@ static int moved_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, co
     _Atomic long long *wait = begin_wait(end);
     int result = pthread_cond_timedwait(condition, mutex, &slice);
     end_wait(wait);
-    /* Otherwise the wait ends without a reason, which conditions allow. */
+    /* If the time has not come, the wait ends without a reason, which conditions allow. */
     int is_short = atomic_load(&frozen) && end - before <= SHORT;
     return result == ETIMEDOUT && now() < end && !is_short ? 0 : result;
 }

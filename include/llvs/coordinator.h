@@ -362,9 +362,9 @@ typedef struct llvs_syncer llvs_syncer;
 /** The state of a syncer. Since 0.1. */
 typedef uint32_t llvs_sync_state;
 enum llvs_sync_state_value {
-    /** It has ended: its coordinator was closed. */
+    /** The syncer has ended: its coordinator was closed. */
     LLVS_SYNC_OFF = 0,
-    /** It waits for the next round, or for something to do. */
+    /** The syncer waits for the next round, or for an event. */
     LLVS_SYNC_IDLE = 1,
     /** A round is running. */
     LLVS_SYNC_RUNNING = 2,

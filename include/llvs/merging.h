@@ -267,7 +267,7 @@ enum llvs_head_selection_value {
      */
     LLVS_HEADS_UNBRANCHED = 0,
     LLVS_HEADS_ALL = 1,
-    /** Those without a branch, and those on `branches`. */
+    /** Heads without a branch, and heads on `branches`. */
     LLVS_HEADS_UNBRANCHED_AND_BRANCHES = 2,
     /** Those on `branches` only. */
     LLVS_HEADS_BRANCHES = 3
@@ -477,9 +477,9 @@ typedef uint32_t llvs_merged_source;
 enum llvs_merged_source_value {
     /** The merged value is absent. */
     LLVS_MERGED_ABSENT = 0,
-    /** They are the newer side's, byte for byte. */
+    /** The bytes are the newer side's. */
     LLVS_MERGED_NEWER = 1,
-    /** They are the older side's, byte for byte. */
+    /** The bytes are the older side's. */
     LLVS_MERGED_OLDER = 2,
     /** They are new. */
     LLVS_MERGED_COMPUTED = 3

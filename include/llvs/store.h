@@ -121,9 +121,9 @@ LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
 /** Whether the bytes of a value are in the store. Since 0.1. */
 typedef uint32_t llvs_value_state;
 enum llvs_value_state_value {
-    /** They are. Also the state of an absent value, and of one whose bytes were not requested. */
+    /** The bytes are present. An absent value has this state, too, and so does a value whose bytes were not requested. */
     LLVS_VALUE_HERE = 0,
-    /** They are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still there. */
+    /** The bytes are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still known. */
     LLVS_VALUE_FORGOTTEN = 2
 };
 

@@ -3,9 +3,9 @@ extension Syncer {
     public struct Status: Sendable {
         /// The present state of a syncer.
         public enum State: UInt32, Sendable {
-            /// It has ended: it was stopped, or the coordinator was closed.
+            /// The syncer has ended: it was stopped, or the coordinator was closed.
             case off = 0
-            /// It waits for the next round, or for an event.
+            /// The syncer waits for the next round, or for an event.
             case idle
             /// A round runs, or the exchange with a slow place continues after its round.
             case running

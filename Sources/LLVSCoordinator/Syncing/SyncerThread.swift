@@ -599,7 +599,7 @@ final class SyncerThread: @unchecked Sendable {
         if isWhole && !isInterrupted && isOver { told.lastSuccess = time }
         // Versions that others saved during the round may not have been sent.
         if isLeft { schedule.tell(.save, at: now) }
-        // They may have arrived after the merge, if there was one.
+        // These versions may have arrived after the merge, if there was one.
         if after > rows, isLeft || !hasSent { schedule.tell(.arrival, at: now) }
         seenRows = max(seenRows, after)
         refresh()

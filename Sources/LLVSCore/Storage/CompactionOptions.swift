@@ -10,9 +10,9 @@ public enum Compaction: UInt32, Sendable {
 
 /// The event on which a storage checks whether there is something to compact.
 public enum CompactionTrigger: Hashable, Sendable {
-    /// It was opened, which should be fast. Usually, everything is compacted at close, but some processes are only killed.
+    /// The store was opened, which should be fast. Usually everything is compacted at close, except in processes that are killed.
     case opened
-    /// It is about to be closed.
+    /// The store is about to be closed.
     case closing
     /// A caller requested it.
     case request

@@ -198,7 +198,7 @@ public protocol BlobWriter: AnyObject {
 
 /// How a storage's bytes are divided into the blocks that are cached.
 public enum BlockShape: Sendable {
-    /// They are not cached: reading them costs no more than a lookup.
+    /// Records are not cached: reading one costs no more than a lookup.
     case none
     /// Segments are runs of bytes with records at their `offset`: blocks of this many bytes, a power of two.
     case segments(Int)

@@ -117,7 +117,7 @@ package final class Folder: Sendable {
                 if let inner = folder.inner { try? inner.above.place(inner.name).rmdir() }
                 continue
             }
-            // It is visited again after its entries were removed.
+            // The folder is visited again after its entries were removed.
             open.append((folder, true))
             for name in (try? System.names(folder.stream())) ?? [] {
                 let place = folder.place(name)

@@ -89,7 +89,7 @@ final class DocumentMergeRun {
     private static func leastStep(_ frame: MergeFrame, _ child: Int, _ values: DocumentValues) -> Int {
         switch frame.shape {
         case .object: values.text(frame.name(child)).count + 3
-        // It covers two members at least, whose names may be empty.
+        // A chain covers at least two members, whose names may be empty.
         case .chain: 6
         case .elements, .list, .set, .tuple: 10
         }

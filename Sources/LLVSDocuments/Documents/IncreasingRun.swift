@@ -34,7 +34,7 @@ enum IncreasingRun {
             if let last = tails.last, last > one {
                 low = high
             } else if high > 0 {
-                // Others end near the last similar number.
+                // Other searches end near the last similar number.
                 var step = 1
                 let before = min(Int(near[Int(one) >> nearBits]), high - 1)
                 if tails[before] > one {

@@ -98,7 +98,7 @@ final class SetPlan {
         for i in 0..<count {
             let newer = node(1, i), older = node(2, i)
             if let source = made[i] {
-                // It stays as the older side's element that it was made from, unless the app also has that element itself.
+                // The element stays as the older side's element that it was made from, unless the app also has that element itself.
                 let stays = newer != none && node(1, source) == none
                 frame.deliver(stays ? ValueRef(tree: y, node: node(2, source)) : .absent)
                 continue

@@ -52,7 +52,7 @@ struct KeyFileNotes: Equatable, Sendable {
     /// read as if for the first time.
     mutating func remember(_ rings: [KeyFileName], strange: [KeyFileName]) {
         self.rings = KeyFileNotes.joined(rings, self.rings, to: KeyFileNotes.ringsLimit)
-        // The former ones first, so that new ones displace none that is still there.
+        // Known files come first, so that a new file displaces none that is still listed.
         let held = Set(self.rings), former = Set(self.strange)
         let found = strange.filter(former.contains) + strange.filter { !former.contains($0) }
         let all = KeyFileNotes.joined(found, self.strange, to: .max).filter { !held.contains($0) }
@@ -68,7 +68,7 @@ struct KeyFileNotes: Equatable, Sendable {
     struct Chosen {
         /// Rings that opened before.
         var known: [KeyFileName] = []
-        /// Those to read for the first time, and again.
+        /// The files to read for the first time, and the files to read again.
         var new: [KeyFileName] = [], again: [KeyFileName] = []
         /// The number of files left for later calls.
         var left = 0
@@ -79,7 +79,7 @@ struct KeyFileNotes: Equatable, Sendable {
     ///   - isNew: whether the device has used no keys of the place yet.
     mutating func chosen(_ names: [KeyFileName], isNew: Bool) -> Chosen {
         if tried.count >= KeyFileNotes.triedLimit {
-            // Those that are gone make room.
+            // Forgetting files that are no longer listed makes room.
             let listed = Set(names)
             tried = tried.filter { listed.contains($0.key) }
         }

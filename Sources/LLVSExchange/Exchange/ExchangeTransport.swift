@@ -94,7 +94,7 @@ public struct ExchangeListing: Sendable {
     public var versions: [VersionID]
     /// The versions with a changes file but no version file, if the transport can determine them cheaply.
     public var changesOnly: [VersionID]
-    /// Those of `versions` without a changes file, if the transport can determine them cheaply: `Exchange.send` rewrites them.
+    /// The versions in `versions` that have no changes file, if the transport can determine them cheaply. `Exchange.send` rewrites them.
     public var versionsOnly: [VersionID] = []
     /// Names that are no version ids, except those that syncing programs leave behind; at most `ExchangeLimits.foreignCount`. An exchange
     /// ignores them.

@@ -109,7 +109,7 @@ package enum FolderFiles {
 
     enum Opened {
         case open(FolderFile)
-        /// It is missing or cannot be read.
+        /// The file is missing or cannot be read.
         case failed(FetchedFile)
     }
     private static func open(_ place: DirectoryEntry, limit: Int) throws -> Opened {

@@ -339,7 +339,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         }
     }
 
-    /// It reports every new name in `versions/`, also those that this transport wrote.
+    /// An observation reports every new name in `versions/`, also names that this transport wrote.
     public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try? FolderFiles.makeDirectory(versions) // not in a folder that we may only read

@@ -87,7 +87,7 @@ struct PackedReading {
             try paced.step(0)
             guard isNear || retries > left else { return }
             guard isNear || chosen.isEmpty || max(0, pack.size) <= retriedBytes - bytesLeft else { continue }
-            // It arrived with the new packs, or is chosen already.
+            // Skip a pack that arrived with the new packs, or is chosen already.
             guard !run.state.isKnown(pack.name), !tried.contains(pack.name), !names.contains(pack.name) else { continue }
             if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
                 try !fetch.isAnyListed(lacks.parts)
@@ -233,7 +233,7 @@ struct PackedReading {
                 run.furtherBad += 1
                 continue
             }
-            // It waits for large values, which are deferred.
+            // Skip a pack that waits for large values: these are deferred.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
             if let lacks = run.state.incomplete[name] {
                 if lacks.again <= run.now { failed.append(((name, size), lacks.again, age(lacks.since))) }

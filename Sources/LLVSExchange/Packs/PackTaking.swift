@@ -11,11 +11,11 @@ struct PackTaking {
     /// Fetches a large value into `blobs`. Nil if all available values are in `blobs` already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
-        /// It is missing, or does not match its reference.
+        /// The blob is missing, or does not match its reference.
         case none
-        /// It was read from the parts in its reference.
+        /// The blob was read from the parts in its reference.
         case found
-        /// It was copied from a present version.
+        /// The blob was copied from a present version.
         case copied
     }
     /// Returns the first missing large value of a version, before any is fetched; nil if none is known to be missing. The closure is nil

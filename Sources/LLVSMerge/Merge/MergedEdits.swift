@@ -134,7 +134,7 @@ final class MergedEdits {
             return .step(step(outcome.value(newer: without, older: y)), outcome.records)
         }
         if try held.areSame(base.held, x) { return .nothingLost }
-        // Then it was not decided inside the value, but for the whole value.
+        // The merge decided for the whole value, not inside it.
         if try held.areSameDocument(merged, x) {
             let without = try reverted()
             return .step(step(try held.areSameDocument(without, base.held) ? y : without), ConflictRecords())

@@ -415,7 +415,7 @@ package final class UndoneEdits {
     private func changesNothing(_ step: Step, _ first: UInt32, _ held: HeldMerge, _ table: inout [UInt32: Made]) throws -> Bool {
         switch step.kind {
         case .save, .undo: return true
-        // It may keep members of a later form.
+        // An undone version may keep members of a later form.
         case .undone: return try found(first, held.key, &table).isActual
         case .merge(let other):
             let sides = try sides(of: step.version), bases = sides.bases

@@ -225,7 +225,7 @@ import Testing
             try call(OperationControl(progress: { _ in looks.count() > 0 }))
             return looks.number
         }
-        // They are listed, compared with the versions, and reported.
+        // The names are listed, compared with the versions, and reported.
         var problems = 0
         let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
         #expect(problems == count)

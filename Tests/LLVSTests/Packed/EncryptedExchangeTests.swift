@@ -376,7 +376,7 @@ import Testing
         #expect(try a.exchange.rekey() == 0)
         let left = try a.exchange.rekey(renewing: true)
         #expect(left > 0)
-        // Others continue meanwhile, with the new keys.
+        // Other devices continue meanwhile, with the new keys.
         try b.save("meanwhile")
         try b.exchangeOnce()
         for _ in 0..<5 {

@@ -100,7 +100,7 @@ import Testing
                 #expect(try device.store.value(id, at: version)?.data == (n % 2 == 0 ? data : nil), "\(n)")
             }
         }
-        // It is read nevertheless when the contents of the place are verified.
+        // The pack is read nevertheless when the contents of the place are verified.
         c.files.asked = []
         #expect(try c.exchange.retrieve(verifyKnown: true).problems.isEmpty)
         #expect(parts(c.files.asked) >= 1)

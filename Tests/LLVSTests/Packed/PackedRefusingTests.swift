@@ -14,7 +14,7 @@ import Testing
         return false
     }
 
-    /// It is refused by devices that only ever received, or found only a root; in a send alone and in a whole exchange.
+    /// A device that only ever received, or that found only a root, refuses the emptied place, in a send and in a whole exchange.
     @Test(arguments: [false, true], [false, true]) func anEmptiedPlaceIsNotFilledByWhoReceived(alone: Bool, knowsRootAlone: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()

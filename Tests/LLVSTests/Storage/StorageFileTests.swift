@@ -135,7 +135,7 @@ import Testing
             try write(Array(bytes.prefix(count)), to: elsewhere + "/index.cache")
             #expect(try storage.cacheGet("index") == nil)
         }
-        // It is not accepted as a cache of another name either.
+        // The file is not accepted as a cache of another name either.
         try write(bytes, to: elsewhere + "/other.cache")
         #expect(try storage.cacheGet("other") == nil)
         try write(bytes, to: elsewhere + "/index.cache")

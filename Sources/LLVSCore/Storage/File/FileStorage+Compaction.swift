@@ -227,7 +227,7 @@ extension FileStorage {
     ) throws {
         let place = directory.segment(name), path = place.path
         guard let compacted = try? OpenFile(place, O_RDONLY) else { return }
-        // It may have come from another machine or from a backup, so sync it first.
+        // The compacted segment may have come from another machine or from a backup, so sync it first.
         try posix("Syncing the segment", path) { () throws(Errno) in try options.system.sync(compacted) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         countSync()

@@ -179,7 +179,7 @@ extension FileStorage {
             try options.system.fdatasync(file.descriptor)
             countSync()
         } catch {
-            // It is gone: another program moved it.
+            // The file is gone: another program moved it.
             if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: place.path) }
         }
     }

@@ -85,7 +85,7 @@ extension FileStorage {
             return 0
         }
         guard status.isRegularFile else { return 0 }
-        // It may be an old copy that a syncing program brought back after the complete one was compacted and deleted.
+        // A short file may be an old copy: a syncing program brings one back after the complete file was compacted and deleted.
         if status.size < end, !isFolded(name, upTo: end) {
             try damage(
                 StorageDamage(

@@ -50,7 +50,7 @@ final class SegmentWriter {
         case usual
         /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
         case gone
-        /// It was truncated by another program. Frames appended now would follow a hole, and without the header they would be lost.
+        /// Another program truncated the file. Frames appended now would follow a hole, and without the header they would be lost.
         case cutShort
     }
 

@@ -266,7 +266,7 @@ package final class SQLiteConnection {
     /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, shows which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = systemCode(result)
-        // Then not the database is missing, but its log could not be created.
+        // The database exists, so SQLite reports that its log could not be created.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
             return StoreError(
                 .readOnly,

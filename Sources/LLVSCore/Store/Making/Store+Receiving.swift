@@ -30,7 +30,7 @@ extension Store {
 
     /// The outcome of adding a received version.
     public enum Addition: Sendable {
-        /// It was added, and is as durable as the store's versions; or it is in the store and waits for its predecessors.
+        /// The version was added, and is as durable as the store's versions; or it is in the store, and pending.
         case added
         /// The same version was present.
         case alreadyPresent

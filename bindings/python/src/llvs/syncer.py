@@ -28,9 +28,9 @@ byref = ctypes.byref
 class SyncState(NamedNumber):
     """The state of a syncer."""
 
-    #: It has ended: it or its coordinator was closed.
+    #: The syncer has ended: it or its coordinator was closed.
     OFF = c.SYNC_OFF
-    #: It waits for the next round, or for something to do.
+    #: The syncer waits for the next round, or for an event.
     IDLE = c.SYNC_IDLE
     #: A round is running.
     RUNNING = c.SYNC_RUNNING
