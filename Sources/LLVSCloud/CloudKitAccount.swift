@@ -219,7 +219,7 @@ final class CloudKitAccount: Sendable {
         error.httpStatus = Int32(clamping: response?.status ?? 0)
         if let seconds = answer["retryAfter"]?.seconds {
             error.retryAfter = seconds
-            // Also if only one record has it.
+            // Pause even if only one record has `retryAfter`.
             pace.pause(until: Clock.steady() + seconds)
         }
         return error

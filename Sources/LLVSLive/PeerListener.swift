@@ -62,8 +62,8 @@ public final class PeerListener: @unchecked Sendable {
         var isHeard = false
     }
 
-    /// Seconds until the other side must be known. Of one source, no more connections are read than it has strangers left; the others
-    /// wait.
+    /// The seconds until the other side must be known. From one source, only as many connections are read as it may still have strangers;
+    /// the others wait.
     static let patience = PeerSession.patience
     /// The number of connections that are accepted before others are read.
     private static let atOnce = 8

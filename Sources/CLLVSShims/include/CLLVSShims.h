@@ -98,7 +98,7 @@ void llvs_shim_locks_show(uint32_t hidden);
 static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
 /* Returns how many marks are set. */
 uint32_t llvs_shim_host_depth(void);
-/* Returns 1 if one of them is of an unsolicited callback, else 0. */
+/* Returns 1 if a mark of an unsolicited callback is set, else 0. */
 int llvs_shim_host_observes(void);
 /* Sets a mark. Returns 1, or 0 if there are too many. */
 int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes);

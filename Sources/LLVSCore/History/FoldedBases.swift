@@ -7,7 +7,7 @@
 /// more of them, in one pass upwards from the lowest.
 package struct FoldedBases: HistoryPass {
     private let versions: [UInt32]
-    /// For each version the candidates met, later only the best of them; nil for a version that is an ancestor of those before it.
+    /// For each version the candidates found, later only the best of them. Nil for a version that is an ancestor of a version before it.
     private var met: [[UInt32]?] = []
     /// The ancestry of the versions so far, and what the walk of the current one has visited.
     private var held = OrdinalSet(), own = OrdinalSet()

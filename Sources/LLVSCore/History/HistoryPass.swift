@@ -139,8 +139,8 @@ package struct CommonAncestors: HistoryPass {
     }
 }
 
-/// A walk by generation back from two versions, neither of which may be an ancestor of the other, for as long as one of them alone reaches
-/// something. The cost is bounded by the versions between the two and their bases, whatever their shape.
+/// A walk by generation back from two versions. It ends when nothing in the queue is reached from one of them alone. Neither version may be
+/// an ancestor of the other. The cost is bounded by the versions between the two and their bases, whatever their shape.
 private struct SidesWalk {
     private let a: UInt32, b: UInt32
     private var marks: [UInt32: Side] = [:]

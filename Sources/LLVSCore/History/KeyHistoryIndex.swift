@@ -11,8 +11,8 @@ final class KeyHistoryIndex: Sendable {
     private let changes: ContiguousArray<UInt64>
     /// Versions whose changed ids are not recorded; ascending.
     private let others: ContiguousArray<UInt32>
-    /// For each version the number of first predecessors before it, and one of them further back, the jump; the version itself if there is
-    /// none.
+    /// For each version the number of first predecessors before it, and the jump: a first predecessor further back, or the version itself
+    /// if there is none.
     private let steps: ContiguousArray<(depth: UInt32, jump: UInt32)>
     /// The index covers the ordinals below this.
     let end: UInt32

@@ -138,7 +138,7 @@ package final class DeltaChains: @unchecked Sendable {
         mostMemory = MapPolicy.chainMemory(budget: account.total)
     }
 
-    /// Bytes of all chains, and of the maps that they begin with, except those of the most recently extended chain. `lock` is held.
+    /// The bytes of all chains, and of the maps at their beginnings except the map of the most recently extended chain. `lock` is held.
     private var memory: (deltas: Int, maps: Int) {
         chains.reduce((0, 0)) { ($0.0 + $1.memory, $0.1 + ($1 === chains.last ? 0 : $1.memoryOfMaps)) }
     }

@@ -22,8 +22,7 @@ package final class MapCache: @unchecked Sendable {
     }
     /// The minimal cost of a map, besides the memory that it does not share.
     private static let leastCost = 512
-    /// The cost of a flat map on disk, which takes little memory: per value, and at most. One in memory costs the bytes that it takes
-    /// there.
+    /// The cost of a flat map on disk, which takes little memory: per value, and at most. A flat map in memory costs its bytes.
     private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
     /// A cached map. Readers use only `ordinal` and `slot`, which are immutable.

@@ -15,8 +15,8 @@ package enum MapPolicy {
     static let manyChanges = 4_096
     /// After so many reads or saves at one version, a map that takes more changes than `fewLookups` is considered.
     package static let manyUses = 64
-    /// How many changes of a map cost as much as one lookup without it: through the history; while saving, where each saved change is
-    /// looked up; and in the table of a large version, whose map is written from the record.
+    /// How many changes of a map cost as much as one lookup without the map: through the history; while saving, when each saved change is
+    /// looked up; in the table of a large version, when the map is written from the record.
     static let changesPerLookup = 2, changesPerSave = 4, changesPerLargeLookup = 64
     /// The most versions at which a lookup through the history stops in vain before a map is made instead.
     static let mostStops = 4_096

@@ -14,8 +14,8 @@ public protocol Storage: AnyObject, Sendable {
     var isReadOnly: Bool { get }
     /// Its absolute path; empty if it has none.
     var path: String { get }
-    /// The places where other processes may add records, each once: `scan` must read what is written there. Empty if no other process
-    /// can, or that is not known.
+    /// The places where other processes may add records, each once. `scan` must read them. Empty if no other process can add records, or if
+    /// that is unknown.
     var watchedPlaces: [WatchedDirectory] { get }
     /// Whether the calling thread is inside a callback of this storage to the host. The storage holds locks then, and a call of the store
     /// would wait for itself.

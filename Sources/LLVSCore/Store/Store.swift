@@ -82,7 +82,7 @@ public final class Store: @unchecked Sendable {
     /// Versions that are being stored.
     package let commits: Commits
     private var isClosed = false
-    /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
+    /// Set in the child of a fork, which has one thread. Read without the lock, since the lock may stay taken forever in the child.
     private var isDiscarded = false
     /// The maps of versions.
     package let maps: MapProvider

@@ -10,7 +10,7 @@ package enum System {
     // Otherwise the host's output would go into a file of a store. Changing a number after the file was opened is too late for other
     // threads. So before anything is opened for writing, closed ones of the three are opened on /dev/null for reading, and stay open.
 
-    /// Opens closed ones of the three, for libcurl, before it opens anything for writing.
+    /// Opens the closed ones of the three standard descriptors, before libcurl opens anything for writing.
     package static func fillStandard() { llvs_shim_fill_standard() }
 
     /// Opens non-blocking, so that a pipe in place of a file does not block. For files it makes no difference.

@@ -302,7 +302,7 @@ final class DocumentMergeRun {
         }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
-        // (This covers the whole value, too: it is written as computed, whatever its members come to.)
+        // (The whole value is merged here, too: it is written as computed, whatever its members are merged to.)
         if state == RuleStates.none, !saves, p >= .array, p == q {
             if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
             if !swaps, !tellsPlaces, let chain = try MergeChain.found(o, x, y, values) { return try open(.chain(chain), inputs, place) }
@@ -428,7 +428,7 @@ final class DocumentMergeRun {
 
     /// Drops all records if `count` more records of list elements would exceed the budget.
     private func expectRecords(_ count: Int) {
-        // Each of them has at least a path `[{"index":0}]` and four values.
+        // Each record has at least a path `[{"index":0}]` and four values.
         guard count > 0, !hasTooMany, budget.isExceeded(by: leastSize + count * (ConflictRecord.ownSize + 13 + 4)) else { return }
         hasTooMany = true
         records = Pieces()

@@ -22,7 +22,7 @@ enum IncreasingRun {
     private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each number. tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        // For a range of numbers, where the last search for one of them ended: a hint for where to begin. Ranges may share a hint.
+        // For each range of numbers, the end of the last search for a number in it. The next search begins there. Ranges may share a hint.
         var nearBits = nearBits
         while limit >> nearBits > count { nearBits += 1 }
         var near = [Int32](repeating: 0, count: limit >> nearBits + 1)

@@ -147,7 +147,7 @@ struct TokenTable {
     /// Thrown if there are more different tokens than numbers.
     struct TooManyTokens: Error {}
 
-    /// Where the bytes of a token occur first. Its number decides in which text.
+    /// Where the bytes of a token occur first. The token's number decides in which text that is.
     private struct Entry {
         var start: UInt32
         var count: UInt32
@@ -308,7 +308,7 @@ struct TokenPlaces {
         self.noted = noted
     }
 
-    /// Returns where a token begins; for the index after the last token, where that one ends.
+    /// Returns where a token begins. For the index after the last token, returns where the last token ends.
     func start(of token: Int) -> Int {
         let known = min(token >> Self.bits, noted.count - 1)
         return known < 0 ? 0 : Int(noted[known]) + table.size(tokens[known << Self.bits..<token])

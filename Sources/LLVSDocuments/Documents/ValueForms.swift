@@ -241,7 +241,7 @@ private final class RenamedObject {
             isFirst = false
         }
         while i < others.count || j < known.count {
-            // Below 0: an unchanged member. 0: a changed one that replaces it.
+            // Below 0: the next member is unchanged. 0: a changed member replaces it. Above 0: a changed member comes first.
             let order =
                 i == others.count
                 ? -1

@@ -11,8 +11,8 @@ struct KeyFileNotes: Equatable, Sendable {
         /// Unreadable, but may become readable.
         case open
     }
-    /// The rings that opened and that a holder of known keys made: those that count, the newest first, then competing ones; and then
-    /// those that are not listed now.
+    /// The rings that this device could open and that a holder of known keys made. First the rings that count, newest first; then competing
+    /// rings; then rings that are not listed now.
     private(set) var rings: [KeyFileName] = []
     /// Other rings that opened.
     private(set) var strange: [KeyFileName] = []
@@ -22,7 +22,7 @@ struct KeyFileNotes: Equatable, Sendable {
     var tried: [KeyFileName: Outcome] = [:]
     /// The files at which the last call ended: among those to read for the first time, and those to read again.
     var next = KeyFileName.passphrase(id: .zero), nextAgain = KeyFileName.passphrase(id: .zero)
-    /// A digest of the identities with which they were read.
+    /// A digest of the identities with which the files were read.
     private(set) var identities = PackID.zero
 
     /// The most rings that are remembered, and of `strange` ones.

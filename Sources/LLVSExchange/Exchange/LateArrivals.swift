@@ -33,7 +33,7 @@ package final class LateArrivals: Sendable {
         batches.withLock { $0.first { now - $0.at <= LateArrivals.patience } }.map { $0.at + LateArrivals.patience + 1 }
     }
 
-    /// Returns the versions to publish, predecessors first: without recent arrivals, unless another of the versions builds on them.
+    /// Returns the versions to publish, predecessors first. Leaves out recent arrivals, unless another of the versions builds on them.
     func leftOut(of ids: [VersionID], in store: Store, at now: Double = Clock.steady()) throws -> [VersionID] {
         let lately = batches.withLock { $0.filter { now - $0.at <= LateArrivals.patience } }
         guard !lately.isEmpty else { return ids }

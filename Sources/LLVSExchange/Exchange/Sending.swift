@@ -65,7 +65,7 @@ struct Sending {
 
     // MARK: Ids that differ by case only
 
-    /// Versions to send whose id differs only by case from one that is listed or is also to be sent, if the place may confuse the two.
+    /// Versions to send whose id differs only by case from a listed id, or from another id to send, if the place may confuse the two.
     private var twins: Set<VersionID> = []
 
     /// Ids that differ by case only.

@@ -19,7 +19,7 @@ final class BridgedVersions: @unchecked Sendable {
         return try BridgedVersions.toSend(of: missing, without: held, store)
     }
 
-    /// Returns those of the ids given to `leave` that the last send found present.
+    /// Returns which of these ids, given to `leave` before, the last send found present.
     func areThere(of ids: Set<VersionID>) -> Set<VersionID> { lock.withLock { ids.subtracting(left) } }
 
     /// Returns the versions to send. Includes those on which others build, so that these need not wait.

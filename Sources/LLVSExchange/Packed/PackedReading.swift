@@ -102,7 +102,8 @@ struct PackedReading {
         }
     }
 
-    /// Uncovers versions with lost values, so that this device, which has them, sends them again, unless another pack is complete.
+    /// Uncovers versions whose values were lost, so that this device, which has them, sends them again. If another pack has them complete,
+    /// they stay covered.
     private func loseBlobs() throws {
         // A file that the service withholds at present is not lost.
         let lost = lost.filter { !found.contains($0.key) && fetch.missed[$0.value.digest]?.fault.refusal == nil }

@@ -272,7 +272,7 @@ extension PackedRun {
             }
         }
         for name in due where !held.contains(name) {
-            // The device that replaced the replacing pack deletes it as well.
+            // If another device replaced the replacing pack, that device deletes this one as well.
             if !known.contains(name) || (others.contains(name) && !missing.contains(name)) { state.deletions[name] = nil; continue }
             state.deletions[name]?.due = now + (missing.contains(name) ? PackedSettings.pause : PackedSettings.day)
         }

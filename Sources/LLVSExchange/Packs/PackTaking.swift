@@ -172,7 +172,7 @@ struct PackTaking {
         switch try PackedVersion.form(payload) {
         case .inside:
             size = payload.count
-            // Valid as long as the block.
+            // Valid as long as the block is.
             read = { offset, buffer in
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
@@ -198,7 +198,7 @@ struct PackTaking {
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
-        // A present version does not count again. So each exchange receives more of what the previous one had to leave.
+        // A present version does not count again, so each exchange receives more than the one before it.
         if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
         try spend(PackedVersion.differenceBytes(contents, read), on: entry.id, &outcome)
         let received: Store.ReceivedVersion

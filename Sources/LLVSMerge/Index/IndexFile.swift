@@ -115,7 +115,7 @@ struct IndexFile {
         (version, checksum, root, values) = read
     }
 
-    /// Returns whether it is a key followed by an id that may have it.
+    /// Returns whether an entry is a valid key, followed by an id that fits the index.
     private static func isEntry(_ entry: [UInt8], _ definition: IndexDefinition) -> Bool {
         entry.withUnsafeBytes { entry in
             let size = IndexKey.size(entry, parts: definition.parts, folds: definition.folds)

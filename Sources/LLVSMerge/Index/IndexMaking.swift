@@ -10,7 +10,7 @@ struct IndexMaking {
     private static let mostSorted = 16 << 20, mostOfPiece = 2 << 20
     /// Up to so many differences are always applied; more are applied only if they are at most this fraction of the values.
     private static let fewDifferences = 64, largestPart = 4
-    /// For this many lookups or more, making a map takes less time than they do without it.
+    /// For this many lookups or more, making a map takes less time than lookups without one.
     private static let fewLookups = 16
     /// Up to so many changes of entries are inserted into the tree at once. More form an overlay until another tree is made from this one.
     private static let fewChanges = 16

@@ -194,7 +194,7 @@ extension Store {
     ) throws -> (keys: [UnsafeRawBufferPointer], arena: ByteArena)? {
         let most = MapPolicy.mostComparedWithMaps
         guard lock.withRead({ dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
-        // An id that neither the second side nor any ancestor holds is only on the first side, and stays.
+        // If neither the second side nor any ancestor holds an id, it is on the first side alone, and stays.
         var keys: [UnsafeRawBufferPointer] = []
         let arena = ByteArena()
         var left = try (maps.map(first, control)?.count ?? 0) / Store.muchLarger

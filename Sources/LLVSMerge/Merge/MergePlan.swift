@@ -1,6 +1,6 @@
 /// The outcome of preparing a merge: nothing to store, or a version to store.
 enum MergeOutcome {
-    /// One version is an ancestor of the other, or both are the same. This one is the result.
+    /// One version is an ancestor of the other, or both are the same. The associated version is the result.
     case fastForward(UInt32)
     case version(Version, first: UInt32, second: UInt32, changes: MergeChanges)
 }

@@ -120,7 +120,7 @@ final class MergedEdits {
     private func outcome(
         _ base: ContentBase.Found, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, edit: Part, _ held: HeldMerge
     ) throws -> Outcome {
-        // Its times must stay, so that it is the newer or the older side as before.
+        // The reverted value keeps its times, so that it remains the newer or the older side.
         func reverted() throws -> SideValue? {
             try held.dated(held.undone(edit, in: x), as: x)
         }
@@ -165,7 +165,7 @@ final class MergedEdits {
         return .merged((now, made.before), records: records, lost: [], isSure: true)
     }
 
-    /// Returns the value of the edit's line, and the same without what the merge dropped of it.
+    /// Returns the value of the edit's line, and that value without the part that the merge dropped.
     private static func lostPart(of step: Step, _ held: HeldMerge) throws -> Part {
         (step.edit.edited, try held.undone((step.result.before, step.edit.before), in: step.result.edited))
     }
@@ -243,7 +243,8 @@ private struct LineAncestors {
     }
 }
 
-/// Finds where the ancestors of a version meet others: those that a walk reaches without passing another. O(versions before these).
+/// Finds the first common ancestors of a version and others: those that a walk from the version reaches without passing another one.
+/// O(versions before these).
 private struct CommonPlaces: HistoryPass {
     private let others: MergedAncestry
     private var stack: [UInt32], seen: Set<UInt32> = [], found: [UInt32] = []

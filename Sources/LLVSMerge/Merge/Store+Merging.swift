@@ -240,7 +240,7 @@ extension Store {
                 result = next
                 continue
             }
-            // If they have no common ancestor, the roots are no merges of one side.
+            // Without a common ancestor, the roots are no merges of one side.
             let isSettled = areSettled[areSettled.startIndex + i + 1]
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(

@@ -104,7 +104,7 @@ extension Store {
     func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
         var open: [MapEntry] = [], seen: Set<UInt32> = []
         for entry in entries where seen.insert(entry.version).inserted { open.append(entry) }
-        // Entries that were the only candidate at some point. What is found before one of them does not depend on the query.
+        // Entries that were the only candidate at some point. What the search finds after such an entry does not depend on the query.
         var alone: [UInt32] = []
         func found(_ entry: MapEntry?) -> MapEntry? {
             validSchemas.keep(alone, entry)

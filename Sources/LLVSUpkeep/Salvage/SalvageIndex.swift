@@ -21,7 +21,7 @@ struct SalvageIndex {
     private(set) var order: [VersionID] = []
     /// Intact records, by their places.
     private var inOrder: [(place: RecordPlace, id: VersionID)] = []
-    /// For each of these the copied version whose record is the last up to there in its file.
+    /// For each record in `inOrder`, the copied version whose record is the last one up to there in the same file.
     private var keptBefore: [VersionID?] = []
     /// Records of a newer version of the library, and why they cannot be read.
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []

@@ -52,7 +52,7 @@ extension FileStorage {
             }
             state.withLock {
                 durability.unsynced.removeAll { $0.segment === own.segment }
-                // Another process's segment: the bytes that were rewritten need not be synced there any more.
+                // If the segment is another process's, its rewritten bytes no longer need a sync.
                 if durability.foreign.contains(Int(own.segment.index)) { own.segment.durable = max(own.segment.durable, end) }
                 if own.segment.durable >= own.segment.position { durability.foreign.remove(Int(own.segment.index)) }
             }

@@ -25,7 +25,7 @@ extension FileStorage {
         }
         guard !heads.isEmpty else { return }
         let here = Set(names)
-        // A segment that was itself compacted into another of these comes last: the other may replace it.
+        // A segment that was itself compacted into another listed one comes last, since the other may replace it.
         let covered = Set(heads.flatMap { $0.head.sources.map(\.id) })
         heads.sort { a, b in
             let (x, y) = (covered.contains(a.head.id), covered.contains(b.head.id))
@@ -60,8 +60,8 @@ extension FileStorage {
         } catch { return nil }
     }
 
-    /// Records where the bytes of segments are that were compacted into `segment`: of segments in which this handle has places, and of
-    /// those whose files are `here`. Precondition: `state` is held.
+    /// Records where the bytes of compacted segments are in `segment`. Includes segments in which this handle has places, and segments
+    /// whose files are in `here`. Precondition: `state` is held.
     func applyRelocations(of head: CompactedSegment, in segment: Segment, here: Set<String>) throws {
         for source in head.sources where source.id != head.id {
             let name = source.id.hex + ".seg"

@@ -78,7 +78,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
-    /// The same and the pinned ones, for readers without `state`.
+    /// The opened and the pinned segments, for readers that do not hold `state`.
     let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []

@@ -36,8 +36,8 @@ final class SegmentWriter {
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
-            // Without locks, no process can see that this one is alive, so none takes it for dead either. But if another process holds
-            // the lock, it takes this segment for that of a dead writer.
+            // On a file system without locks, no process can find out whether this one is alive, so none assumes that it is dead. But a
+            // process that holds this lock assumes that the writer is dead.
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Continuing without the lock.")
         }

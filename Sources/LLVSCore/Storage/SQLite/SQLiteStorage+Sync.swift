@@ -7,7 +7,8 @@
 extension SQLiteStorage {
     private var log: String { path + "-wal" }
 
-    /// Syncs the log: every commit at `full` does so, but not what other processes, or this one at `normal`, left unsynced.
+    /// Syncs the log. A commit at `full` syncs it as well. Commits of this process at `normal`, and commits of other processes, may not
+    /// have.
     public func sync() throws {
         try checkOpen()
         guard !isReadOnly, state.withLock({ needsSync }) else { return }

@@ -22,11 +22,11 @@ package struct PendingVersions {
     private var nextLook = -Double.infinity
     /// All rows of the history below this one were checked: they are stored or given up, and no version waits for them.
     private var settledRows = 0
-    /// Further records of waiting versions, with the same content but other large values: the version was made again when those of the
-    /// first record were lost. One complete record is enough.
+    /// Further records of pending versions. They have the same content and other large values: the version was made again when the large
+    /// values of the first record were lost. One complete record is enough.
     private var alternatives: [VersionID: [Record]] = [:]
-    /// Versions that are being tried again, and are neither in the history nor waiting again yet. Other threads that look for versions
-    /// try them as well, so that they do not miss them.
+    /// Versions that are being tried again: they are neither in the history nor pending at this moment. A thread that looks for versions
+    /// tries them as well, so that it does not miss them.
     private var tried: [VersionID: Record] = [:]
 
     var count: Int { records.count }

@@ -213,7 +213,7 @@ extension Store {
         guard received.version.id.hasContentForm else { return }
         let looked = received
         let vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
-        // Only single files come from another implementation.
+        // Another implementation sends only single files.
         if vouching == .none, environment.checksIDs { throw received.version.isNotWhatItsIDSays }
         received.vouching = vouching
     }

@@ -73,7 +73,8 @@ final class RecordedSides {
             var wasThere: Bool
             var after = y?.entry
             if x == nil, let y, leftMap == nil, met == nil, let told = y.toldBefore {
-                // Bytes of an ancestor of the meeting differ from those that were present there.
+                // The left side did not change the value. If the right side restored bytes of an ancestor of the meeting, they differ from
+                // the bytes at the meeting.
                 wasThere = told
             } else {
                 let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)

@@ -61,7 +61,7 @@ extension Store {
             let forgotten = verification.report.forgotten
             let values = try verifyValues(record.place, &verification.report, &verification.ancestry, &verification.blobs, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
-            // Of several records of a version, some with hollow changes, the one that is read counts.
+            // If a version has several records, some with hollow changes, the one that the store reads counts.
             let isRead = lock.withRead { dag.ordinal(of: header.id).map { dag.rows[Int($0)].place == record.place } ?? true }
             if !isRead { verification.report.forgotten = forgotten }
             if isRead || !header.hasHollow, verification.seen.insert(header.id).inserted {
