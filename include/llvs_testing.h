@@ -113,7 +113,7 @@ enum llvs_fault_kind_value {
 typedef struct llvs_fault {
     uint32_t struct_size;
     llvs_fault_kind kind;
-    /** The operations to which it applies; 0: all. */
+    /** The operations to which the rule applies; 0: all. */
     llvs_operations operations;
     /**
      * The code of failing operations, below zero; 0: LLVS_ERROR_TRANSPORT for transports, LLVS_ERROR_IO for storages, and
@@ -192,7 +192,7 @@ typedef struct llvs_check_report {
     /** The checks, in the order in which they ran, skipped ones included. */
     const llvs_check *const *checks;
     size_t check_count;
-    /** How many of them failed. */
+    /** The number of failed checks. */
     size_t failures;
 } llvs_check_report;
 /** Releases the report. Since 0.1. */
@@ -238,7 +238,7 @@ typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t pla
  */
 typedef llvs_status (*llvs_check_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_check *check, LLVS_OWNED llvs_error **error);
 
-/** What a storage or transport does not promise, or promises in addition; a set of these. Since 0.1. */
+/** Promises that a storage or transport does not make, or makes in addition; a set of these. Since 0.1. */
 typedef uint32_t llvs_traits;
 enum llvs_traits_value {
     /** A storage: its contents are lost when it is closed. */

@@ -8,7 +8,7 @@
 
 typedef struct operation {
     const char *name;
-    /* The kinds of storage for which it runs, as bits, and READS. */
+    /* The kinds of storage for which the operation runs, as bits, and READS. */
     unsigned storages;
     /* Runs with enough memory; may be NULL. */
     void (*prepare)(world *w);

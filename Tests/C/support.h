@@ -157,7 +157,7 @@ static inline int is_exchange_folder_below(const char *path, int depth) {
     if (folder) closedir(folder);
     return found;
 }
-/* Returns whether all of it was removed. */
+/* Returns whether everything was removed. */
 static inline int remove_all_of(const char *path) {
     struct stat status;
     DIR *folder;

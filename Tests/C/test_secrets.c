@@ -51,7 +51,7 @@ static size_t copies(const unsigned char *secret, size_t size) {
     return found;
 }
 
-/* The passphrase of an exchange is there while it is open. */
+/* The passphrase of an exchange is in memory while the exchange is open. */
 static void a_passphrase_of_an_exchange(void **state) {
     char *directory = new_directory(), url[1024];
     llvs_store *store = memory_store();

@@ -541,7 +541,7 @@ static void a_verification_tells_how_far_ids_vouch(void **state) {
     options.id = llvs_str("of-the-caller");
     OK(llvs_store_make_version(store, llvs_id(&second), &change, 1, sizeof change, &options, &named, NULL, &error));
     verified_is(store, 0, 3);
-    /* Nor for ancestors beyond such an id. Here another path leads there. */
+    /* Nor does anything vouch for ancestors behind such an id. The second save leads to some of them by another path. */
     save(store, &named, update("x", "3"));
     verified_is(store, 1, 3);
     save(store, &first, update("x", "4"));

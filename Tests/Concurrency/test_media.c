@@ -196,7 +196,7 @@ static void mount_medium(struct site *site, const char *options) {
     if (mount("none", site->medium, "tmpfs", 0, options) != 0) broken("cannot mount %s", site->medium);
 }
 
-/* Takes all the room except for so many pages. */
+/* Fills the medium up to the given number of pages. */
 static void fill(struct site *site, int pages) {
     static char page[PAGE];
     int fd = open(site->ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);

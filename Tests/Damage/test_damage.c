@@ -202,7 +202,7 @@ static void work(const struct subject *subject, const char *root, int job, doubl
         __atomic_store_n(&shared->running[job], number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
         if (options.keep) copy_tree(folder, options.keep);
-        /* So that each kind meets each turn. */
+        /* Combines each kind of damage with each turn. */
         uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number % KINDS;
         int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
         if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);

@@ -21,7 +21,7 @@
 
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
-/* The short run uses one in so many. */
+/* The short run uses one in this many. */
 enum { CUTS_EVERY = 6, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
 
 struct trial {
@@ -152,7 +152,7 @@ static int look_at_cut(struct plan *plan) {
             if (tried(plan)) return 1;
         }
         if (n <= 5) continue;
-        /* All but one call, and only one. */
+        /* All calls except one, and only that one. */
         first(plan, n);
         script_set(plan->script, i, FATE_NONE, 0);
         if (tried(plan)) return 1;
@@ -249,7 +249,7 @@ static int with_failed_syncs(struct trial *trial, long budget) {
     for (long at = 1;; at++) {
         struct tree base;
         int is_bad;
-        /* Each failed sync has about as many moments as the recording. */
+        /* After each failed sync, power can be cut at about as many moments as in the whole recording. */
         if (is_short && at > 1 && at % SYNCS_EVERY != 0) {
             if (at > trial->syncs) break;
             took(0, trial->moments);

@@ -141,7 +141,7 @@ static void flip(const struct work *work, uint64_t seed, uint32_t size) {
     free(bytes);
 }
 
-/* The size of a value within a record; in file storage, of one with a file of its own. */
+/* The size of the damaged value. In a file storage it has a file of its own; in SQLite it is in its record. */
 static uint32_t damaged_size(const struct work *work) { return work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 70000 : 66000; }
 static void prepare_damaged(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);

@@ -397,7 +397,7 @@ def test_many_are_deleted_at_once(bucket: Any) -> None:
     bucket.forget_requests()
     assert llvs.testing.check_files(lambda number: plan.transport(place(bucket)), only=DELETING)
     asked = [method for method, _ in bucket.requests if method in ("DELETE", "POST")]
-    # One alone, then 32 together.
+    # One file is deleted alone, then 32 together.
     assert asked == ["DELETE", "POST"]
 
 

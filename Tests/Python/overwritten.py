@@ -32,7 +32,7 @@ class Step(NamedTuple):
     device: int
     #: The members that it edits; empty for a merge.
     members: str = ""
-    #: The device with which it merges, and how many of that one's versions have not arrived yet.
+    #: The device with which it merges, and how many versions of that device have not arrived yet.
     other: int = 0
     late: int = 0
 
@@ -70,7 +70,7 @@ class Run:
         self.faults: list[tuple[str, str, int]] = []
         #: The same for edits that had lost to a third number before.
         self.roundabout: list[tuple[str, str, int]] = []
-        #: The merges among them for which neither their records nor those of an earlier merge name the member.
+        #: The merges in that list whose member neither their own records nor records of an earlier merge name.
         self.untold: list[str] = []
         self.recorded: dict[str, set[str]] = {}
         self.graph.add("o", 1.0, (), {"a": Held(b'{"p":0,"q":0}', (1.0, "o"), "o")})

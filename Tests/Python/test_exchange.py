@@ -429,7 +429,7 @@ def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Calla
         with mine.observe(heard.release), theirs.observe(heard_by_other.set):
             one.make_version(insert={"a": b"1"})
             mine.send()
-            # The same file is new for the other one.
+            # The same file is new for the other observer.
             assert heard_by_other.wait(GUARD) and not heard.acquire(blocking=False)
             other.make_version(insert={"b": b"1"})
             theirs.send()

@@ -356,7 +356,7 @@ class Replicas(RuleBasedStateMachine):
         assert found == self.model.difference(a, b)
         assert {version.id for version in store.history(a)} == self.model.ancestors(a)
 
-    # Rules: one step, or a storm of them
+    # Rules of the state machine: one step, or many at once
 
     @rule(
         data=st.data(),

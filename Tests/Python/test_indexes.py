@@ -755,7 +755,7 @@ def test_a_cache_of_another_store(tmp_path: Path) -> None:
     text = '{"prefix":"v","on":["/a"]}'
     for name in "one", "two":
         with llvs.Store(tmp_path / name) as store:
-            # The same id with another state.
+            # A version with the same id and another state.
             store.make_version(insert={f"v{i}": b'{"a":"%s"}' % name.encode() for i in range(300)}, id="same")
             assert store.index(definition=text).find(name).count() == 300
     assert caches(tmp_path / "one")[0].name == caches(tmp_path / "two")[0].name

@@ -53,7 +53,7 @@ def test_the_place_of_another_store_is_refused(tmp_path: Path, place: str, rules
         for call in (way.retrieve, way.send):
             with pytest.raises(llvs.NotFoundError, match="another store"):
                 call()
-    # If its own place is there again, it continues, and has received nothing of the other.
+    # When its own place returns, the exchange continues. It has received nothing of the other place.
     here.rename(tmp_path / "bobs")
     (tmp_path / "anns").rename(here)
     assert put(tmp_path, "ann", place) == put(tmp_path, "other", place) == {"ann", "more"}

@@ -193,7 +193,7 @@ enum llvs_status_value {
     LLVS_ERROR_TOO_LARGE = -5,
     /** A struct_size too small, or unknown bytes that are not zero. */
     LLVS_ERROR_STRUCT_SIZE = -6,
-    /** One value id twice in one call. */
+    /** A call names one value id twice. */
     LLVS_ERROR_DUPLICATE_ID = -7,
     /** No such version in the store. */
     LLVS_ERROR_UNKNOWN_VERSION = -8,
@@ -406,7 +406,7 @@ static inline llvs_bytes llvs_id(LLVS_BORROWED const llvs_version_id *id) {
 }
 /** No bytes: "not given" where an argument is optional. */
 #define LLVS_NONE (llvs_bytes_make(0, 0))
-/** The same as an initialiser, of constants as well: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
+/** The same as an initialiser, also for constants: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
 #define LLVS_NONE_INIT { 0, 0 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -526,7 +526,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_cancel_token_create(LLVS_OWNED llvs_cance
 LLVS_API void llvs_cancel_token_cancel(LLVS_BORROWED llvs_cancel_token *token);
 /** Returns whether the token has been set. Any thread. Since 0.1. */
 LLVS_API llvs_bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cancel_token *token);
-/** Releases the token; running calls that use it keep what they need. Since 0.1. */
+/** Releases the token. Running calls that use it are not affected. Since 0.1. */
 LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 
 /** The stage of long work. Since 0.1. */
@@ -556,7 +556,7 @@ typedef struct llvs_progress {
  */
 typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
     LLVS_OWNED llvs_error **error);
-/** Progress and cancellation of one call. Nothing is registered: the caller owns the payload. Since 0.1. */
+/** Progress and cancellation of one call. The library registers nothing: the caller owns the payload. Since 0.1. */
 typedef struct llvs_control {
     uint32_t struct_size;
     uint32_t reserved;

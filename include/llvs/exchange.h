@@ -519,7 +519,7 @@ typedef struct llvs_remote_writer {
     /** 1: it is this device. */
     llvs_bool here;
     uint32_t reserved;
-    /** The name that it gave itself (`device_name` of llvs_exchange_options); empty: none. */
+    /** The name that the writer gave itself (`device_name` of llvs_exchange_options); empty: none. */
     llvs_bytes name;
 } llvs_remote_writer;
 /** What this device knows about a place in the packed layout, as of its last exchange there; immutable. Since 0.1. */
@@ -573,7 +573,7 @@ typedef struct llvs_pack_options {
     /** For writing: the recipients that can open it, "age1...", 1 to 512; ASCII. NULL if there are none. */
     const llvs_bytes *recipients;
     size_t recipient_count;
-    /** For reading: identities, of which one opens it, "AGE-SECRET-KEY-1...", 1 to 512; ASCII. NULL if there are none. */
+    /** For reading: 1 to 512 identities ("AGE-SECRET-KEY-1..."), one of which must open the stream; ASCII. NULL if there are none. */
     const llvs_bytes *identities;
     size_t identity_count;
     /** Instead of these, for both: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Needs 64 MiB of memory for a moment. */

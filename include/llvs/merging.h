@@ -295,7 +295,7 @@ typedef struct llvs_merge_options {
      * merged, or one is undone, it counts values examined (LLVS_STAGE_READING). After a cancellation nothing is stored.
      */
     const llvs_control *control;
-    /** For llvs_coordinator_undo: the version to undo, by whatever device; empty: the last save of this device. */
+    /** For llvs_coordinator_undo: the version to undo, of any device; empty: the last save of this device. */
     llvs_bytes version;
 } llvs_merge_options;
 #define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
@@ -490,7 +490,7 @@ typedef struct llvs_merged_value {
     llvs_merged_source source;
     /** The bytes; NULL data if there is no value. */
     llvs_bytes data;
-    /** In the order in which they were found; NULL after the last. */
+    /** The records in the order in which they were found; NULL after the last. */
     const llvs_conflict *const *conflicts;
     size_t conflict_count;
     /** SHA-256 of the conflicts as canonical JSON, 64 hexadecimal digits; empty if there are none. */
@@ -652,8 +652,8 @@ typedef struct llvs_schema {
     /** Where the mistake is, as a JSON pointer. */
     llvs_bytes problem_path;
     /**
-     * Places where the given rules contradict those of the store: `path` is the place, `newer` and `result` are the store's rule, which
-     * stays, and `older` is the given one. NULL after the last.
+     * Places where the given rules contradict the rules of the store: `path` is the place, `newer` and `result` are the store's rule, which
+     * stays, and `older` is the given rule. NULL after the last.
      */
     const llvs_conflict *const *contradictions;
     size_t contradiction_count;

@@ -96,7 +96,10 @@ typedef struct llvs_version_info {
     size_t metadata_count;
     /** The branch named in the metadata; its data is NULL if there is none. */
     llvs_bytes branch;
-    /** In a walk through the history of one value (llvs_history_options.value_id): the change that this version recorded for it; else 0. */
+    /**
+     * In a walk through the history of one value (llvs_history_options.value_id): the change that this version recorded for that value;
+     * otherwise 0.
+     */
     llvs_change_kind change;
     uint32_t reserved;
     /**
@@ -137,7 +140,7 @@ typedef struct llvs_value_info {
     llvs_bytes data;
     /** The version in which the bytes were stored. */
     llvs_bytes stored_version;
-    /** If the bytes were requested: whether they are there. */
+    /** Whether the bytes are present, if they were requested. */
     llvs_value_state state;
     uint32_t reserved;
 } llvs_value_info;
@@ -162,7 +165,7 @@ typedef struct llvs_value_block {
     uint32_t version_count;
     /** How many values were requested or enumerated. */
     size_t count;
-    /** How many of them exist. */
+    /** The number of these values that exist. */
     size_t present_count;
     /** Of an enumeration: the ids, each followed by a NUL that `id_sizes` does not count; else empty. */
     llvs_bytes ids;
@@ -193,7 +196,7 @@ typedef struct llvs_change_info {
     llvs_bytes stored_version;
     /** The size of the value in bytes; 0 for removals. */
     uint64_t data_size;
-    /** Of insert and update, if the bytes were requested: whether they are there. */
+    /** For insert and update: whether the bytes are present, if they were requested. */
     llvs_value_state state;
     uint32_t reserved;
 } llvs_change_info;
@@ -443,7 +446,7 @@ enum llvs_size_group_value {
 /** A depth at which each id is a group: llvs_size_options. Since 0.1. */
 #define LLVS_SIZE_EACH_ID 4294967295
 
-/** What to count, and how. Since 0.1. */
+/** What a size report counts, and how it groups it. Since 0.1. */
 typedef struct llvs_size_options {
     uint32_t struct_size;
     /**
@@ -898,7 +901,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_version_at(LLVS_BORROWED llvs_store
 LLVS_API LLVS_CHECKED llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 
-/** Which versions to walk through: those that satisfy all conditions given. Since 0.1. */
+/** Selects the versions to walk through: those that satisfy all given conditions. Since 0.1. */
 typedef struct llvs_history_options {
     uint32_t struct_size;
     uint32_t reserved;
@@ -1042,7 +1045,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value_block(LLVS_BORROWED llvs_stor
     LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
     LLVS_OWNED llvs_error **error);
 
-/** Which values to enumerate: those that satisfy all conditions given. Since 0.1. */
+/** Selects the values to enumerate: those that satisfy all given conditions. Since 0.1. */
 typedef struct llvs_range {
     uint32_t struct_size;
     /** 1: ids and references only. */

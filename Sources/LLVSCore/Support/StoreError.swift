@@ -142,7 +142,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The code, for programs.
     public var code: Code
-    /// The message, for people: what was being done to what, and what they can do. Control characters in names are escaped, so it can be
+    /// The message for people: what failed on which object, and what they can do. Control characters in names are escaped, so it can be
     /// logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The bytes of the value id concerned, if there is one.

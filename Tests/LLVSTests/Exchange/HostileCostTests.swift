@@ -237,7 +237,7 @@ import Testing
         let first = try looks { _ = try exchange.send($0) }
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
-        // The next time there is one more version, which costs a poll.
+        // The second send has one more version, which costs a poll.
         #expect(first + 1 >= second + count / 1_024, "\(first) polls, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
         #expect(left.count == count && sent.count == 2)
@@ -286,7 +286,7 @@ import Testing
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
             var walked = 0
-            // Nor are the merges made so far walked for the values of each head.
+            // Nor does it walk all earlier merges again for the values of each head.
             let gone = try Work.unindexed.counting {
                 walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
             }
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    /// The arrangement of heads that each merge a version of one line with a version of another one.
+    /// Heads, each of which merges a version of one line with a version of another line.
     enum TwoLines: CaseIterable { case besideOneVersion, inNoOrder, alongTwoLines, twoLinesInNoOrder, lastChangeTellsNothing }
 
     /// Each head has two common ancestors with everything merged before. No comparison goes back to where these meet.

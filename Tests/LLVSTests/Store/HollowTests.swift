@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    /// Two records are the same, whatever each lacks; the one that lacks less is read, in whatever order they lie.
+    /// Two records of a version count as the same, whatever bytes each lacks. The one that lacks fewer is read, in either order.
     @Test(arguments: [0, 1], [true, false]) func theRecordThatLacksLessIsRead(kind: Int, wholeFirst: Bool) throws {
         try withTemporaryDirectory { directory in
             let (source, first, last) = try Self.source()
@@ -290,7 +290,7 @@ import Testing
         return (store, [root, a, b])
     }
 
-    /// What is decided as a whole needs no bytes, and gives the same merge.
+    /// Values that are merged as a whole need no bytes: the merge is the same without them.
     @Test(arguments: [0, 1, 2]) func wholesAreDecidedWithoutBytes(which: Int) throws {
         for values in [["0", "1", "2"], ["0", "1", "1"], ["0", "0", "2"], ["0", "1", "0"]] {
             try withTemporaryDirectory { directory in
@@ -305,7 +305,8 @@ import Testing
         }
     }
 
-    /// Rules need base and both sides. Without one of them the heads stay apart, nothing is decided otherwise, and other heads are merged.
+    /// Rules need the bytes of the base and of both sides. If some are missing, the heads stay apart: nothing is decided in another way.
+    /// Other heads are merged.
     @Test(arguments: [0, 1, 2]) func rulesWaitForTheirBytes(which: Int) throws {
         try withTemporaryDirectory { directory in
             let (source, versions) = try Self.fork(true, [#"{"n":1}"#, #"{"n":2}"#, #"{"n":3}"#])

@@ -152,7 +152,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let (writer, _) = try open()
         let version = try writer.makeVersion(basedOn: nil, changes: [.insert(name, data: [UInt8](repeating: 7, count: size))]).id
         try writer.close()
-        // Another blob under its name: whole, but with one byte only.
+        // Another blob under its name: valid, but with only one byte.
         let blob = "store/blobs/" + (try #require(try folder.names("store/blobs").first))
         var bytes = Array(try #require(folder.read(blob)).prefix(BlobDirectory.headerSize)), table = ByteWriter(), patch = ByteWriter()
         table.integer([7].withUnsafeBytes { Bytes.crc32c($0) })

@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// A batch with one damaged record: the other records count, and so do the whole parts of the damaged one.
+    /// A batch with one damaged record: the other records are used, and so are the intact parts of the damaged one.
     @Test(arguments: [true, false]) func recordsOfABatchCountOneByOne(headerIsDamaged: Bool) throws {
         try withTemporaryDirectory { directory in
             let storage = try FileStorage(path: directory + "/store")

@@ -164,7 +164,7 @@ import Testing
         _ = try run(&schedule, 0, failing: ["a": failed])
         var now = 0.0, pauses: [Double] = []
         for _ in 0..<14 {
-            // Another place is not visited more often because of it.
+            // A failing place does not cause more visits to another place.
             while case .at(let next) = schedule.next(now) { now = next }
             let before = now
             let round = try run(&schedule, now, failing: ["a": failed])

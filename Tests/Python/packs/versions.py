@@ -17,7 +17,7 @@ from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, Too
 Bases = Mapping[str, engine.Version]
 
 
-#: The largest total of values of a version that are differences, in bytes, and of those of a pack.
+#: The most bytes of values that are stored as differences: in one version, and in one pack.
 VERSION_DIFFERENCES, PACK_DIFFERENCES = 64 << 20, 4 << 30
 
 

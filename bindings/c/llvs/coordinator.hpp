@@ -65,7 +65,7 @@ public:
         llvs_buffer_dispose(&buffer);
         return value;
     }
-    /// Adds rules for merging to those of the store; see llvs_coordinator_register_schema.
+    /// Adds rules for merging to the rules of the store; see llvs_coordinator_register_schema.
     Schema register_schema(std::string_view rules, Move *move = nullptr) {
         llvs_schema *made = nullptr;
         Moving moving(move);

@@ -294,7 +294,7 @@ private:
 struct PackOptions {
     /// For writing: the recipients that can open it, "age1...".
     std::vector<std::string> recipients;
-    /// For reading: identities, of which one opens it, "AGE-SECRET-KEY-1...".
+    /// For reading: identities ("AGE-SECRET-KEY-1..."), one of which must open the stream.
     std::vector<std::string> identities;
     /// Instead of these, for both.
     std::string passphrase;

@@ -24,7 +24,7 @@ struct IndexQuestion {
     std::string low, high;
     bool low_open = false, high_open = false, reverse = false, unique = false;
 
-    /// Entries whose first parts are those of the tuple.
+    /// Entries that begin with the parts of this tuple.
     static IndexQuestion find(std::string equal) {
         IndexQuestion question;
         question.equal = std::move(equal);

@@ -65,7 +65,7 @@ struct ValueQuestion {
 struct ValueAnswer {
     std::optional<std::string> data;
     bool passes = false;
-    /// Decided as if there were no value merger.
+    /// The merge decides as if there were no value merger.
     static ValueAnswer pass() { return {std::nullopt, true}; }
 };
 

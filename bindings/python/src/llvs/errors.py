@@ -117,7 +117,7 @@ class ErrorCode(NamedNumber):
     FORGOTTEN = c.ERROR_FORGOTTEN
 
 
-#: The class for each code: the last one that names it.
+#: The class for each code. If several classes name a code, the last one.
 CLASSES: dict[int, type[Error]] = {}
 
 
@@ -127,7 +127,7 @@ class Error(Exception):
     `str(error)` says what was being done to what, and what the user can do. Attributes:
     """
 
-    #: What kind of failure it is (an `ErrorCode`; an `int` for a number that this package does not know).
+    #: The kind of failure: an `ErrorCode`, or an `int` if this package does not know the number.
     code: int
     #: Only the message.
     message: str

@@ -163,7 +163,7 @@ class SyncStatus(NamedTuple):
     places: tuple[SyncPlace, ...]
     #: While packs are retrieved from or sent to a place: bytes transferred so far.
     bytes_done: int = 0
-    #: The same in total, as far as known. Each part of a round begins again at 0, and within it neither decreases.
+    #: The bytes to transfer in total, as far as known. Both numbers begin at 0 in each part of a round, and do not decrease within it.
     bytes_total: int = 0
 
 

@@ -68,7 +68,7 @@ enum MemberType {
         (try? ModelEncoder.node(of: [value])).flatMap { JSONText.parsed(Data($0.bytes)) }
     }
 
-    /// JSON text as the type of a value reads it; nil if it cannot read it, and for other types.
+    /// The JSON text as a value's type reads it; nil if it cannot read it, and for other types.
     static func read(_ text: String, as value: Any) -> Any? { (value as? any Decodable).flatMap { decoded(text, as: $0) } }
     private static func decoded<Value: Decodable>(_ text: String, as value: Value) -> Any? {
         (try? ModelCoding.decoder().decode([Value].self, from: Data("[\(text)]".utf8)))?.first

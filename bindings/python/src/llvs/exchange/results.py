@@ -19,7 +19,7 @@ class Exchanged(NamedTuple):
 
     #: The URL or name with which it was attached.
     place: str
-    #: What it did, also if it failed in the end.
+    #: What the exchange did, even if it failed in the end.
     result: ExchangeResult
     #: The error that ended it; None if there was none.
     error: Optional[BaseException]
@@ -90,7 +90,7 @@ class SyncResult(NamedTuple):
     to_version: str
     #: What all exchanges did before the merge.
     before: ExchangeResult
-    #: What they did after it; None if that was not needed.
+    #: What the exchanges did after the merge; None if that was not needed.
     after: Optional[ExchangeResult]
     #: Whether the merge moved the current version.
     merged: bool
@@ -183,6 +183,6 @@ def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:
     one = _structs.llvs_exchanged.from_address(address)
     error = None
     if one.error:
-        # Where it is the first, it is what the call raised: the same object.
+        # If this is the first failure, it is the exception that the call raised: the same object.
         error = raised.pop(0) if raised else errors.read(one.error, lib)
     return Exchanged(_text(one.place), _result(one.result), error)

@@ -29,7 +29,7 @@ class Missing:
         return "MISSING"
 
 
-#: What stands for a part that is missing.
+#: The bytes for a missing part.
 MISSING = Missing()
 
 #: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.

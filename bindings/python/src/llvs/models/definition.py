@@ -30,7 +30,7 @@ class Reading(NamedTuple):
 
     #: The stored bytes; None if there is no value.
     data: Optional[bytes]
-    #: The model's own encoding of it; if there is no value, that of the default.
+    #: The model's own encoding of the value; if there is no value, the encoding of the default.
     written: Optional[bytes]
 
 

@@ -29,7 +29,7 @@ class Statistics(NamedTuple):
     memory_used: int
     #: Values that this handle stored as differences from earlier ones.
     differences: int = 0
-    #: Bytes that it stored for them.
+    #: The bytes that this handle stored for these values.
     difference_bytes: int = 0
     #: Bytes that these values have.
     difference_value_bytes: int = 0
@@ -63,7 +63,7 @@ class SizeReport(NamedTuple):
 
     #: Versions whose changes were counted.
     versions: int
-    #: Of these, versions whose tables of changes are damaged: what cannot be read of them counts as "record".
+    #: Of these, versions whose tables of changes are damaged. Their unreadable parts count as "record".
     unread: int
     #: Values that are stored.
     values: int
@@ -146,7 +146,7 @@ class Salvaged(NamedTuple):
 
     #: The newest version whose changes it contains.
     original: str
-    #: The one that was made.
+    #: The version that was made.
     version: str
     #: Whether its state is exactly that of `original`; if not, it has the newest values that could be read.
     is_complete: bool
