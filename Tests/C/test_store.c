@@ -529,7 +529,7 @@ static void verified_is(llvs_store *store, unsigned vouched, unsigned unvouched)
     assert_int_equal(report->versions, vouched + unvouched);
     llvs_verify_report_free(report);
 }
-/* A computed id vouches for its ancestors, provided that all ids on the way are computed. */
+/* A content id vouches for its ancestors if all ids on the way to them are content ids. */
 static void a_verification_tells_how_far_ids_vouch(void **state) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_change change = update("x", "named");
