@@ -185,7 +185,7 @@ extension Store {
             let wanted = Differencing.basePlace(of: place)
             guard let index = nodes.firstIndex(where: { $0.place <= wanted }) else { return nil }
             let way = nodes[index...], base = nodes[index]
-            // If the id is not computed, another store may have recorded another value under it, which may prevail after a union.
+            // If the id is not a content id, another store may have recorded another value under it, which may prevail after a union.
             guard base.version.hasContentForm else { return nil }
             let room = min(last.stored / 2 - base.way, data.count - 1)
             guard room > 0, Differencing.isWithinLimits(way.map(\.size), of: data.count) else { return nil }
