@@ -34,7 +34,7 @@ typedef struct sides {
     char *ids;
     char (*names)[5];
     size_t count;
-    /* Uses each result, so that the compiler leaves nothing out. */
+    /* A sum over the results, so that the compiler leaves nothing out. */
     unsigned long long seen;
 } sides;
 

@@ -26,7 +26,7 @@ typedef struct sides {
     sqlite3 *database;
     const char *path, *ids;
     size_t count;
-    /* Uses each result, so that the compiler leaves nothing out. */
+    /* A sum over the results, so that the compiler leaves nothing out. */
     unsigned long long seen;
 } sides;
 

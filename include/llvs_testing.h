@@ -122,11 +122,11 @@ typedef struct llvs_fault {
     llvs_status code;
     /** The first operation to which it applies, counted from 1 among `operations` since the plan was made or reset; 0: 1. */
     uint64_t first;
-    /** To how many operations it applies from there on; 0: to all. 1 with `first` n: only to the n-th. */
+    /** The number of operations to which the rule applies from `first` on; 0: all. With 1, only to operation number `first`. */
     uint64_t count;
     /** Its probability for each of these, drawn from the seed of the plan: above 0, up to 1; 0: 1. */
     double probability;
-    /** Before the operation; at most 3,600,000. */
+    /** The delay before the operation; at most 3,600,000. */
     uint32_t delay_milliseconds;
     uint32_t reserved;
 } llvs_fault;

@@ -1,7 +1,7 @@
 /// Encodes versions for a link: docs/live-protocol.md, "DATA". Values above 1 MiB are requested one by one.
 struct VersionSource {
     private let store: Store
-    /// By SHA-256: the places of the large values that sent versions refer to.
+    /// The large values to which sent versions refer: their places, by SHA-256.
     private var large: [[UInt8]: (version: VersionID, index: Int)] = [:]
     /// The value that was read last, and up to where.
     private var open: (sha256: [UInt8], reader: ValueReader, end: Int)?
@@ -112,7 +112,7 @@ struct VersionSink {
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
-    /// Where the versions of the batch are in it.
+    /// The index of each version in the batch.
     private var places: [VersionID: Int] = [:]
     /// Limits how many bytes the values that are differences may take, and their bases.
     private let account: SourceAccount

@@ -306,7 +306,7 @@ public final class PeerListener: @unchecked Sendable {
                 if isReady ? greet(i) : greeting.until <= now { greetings.remove(at: i) }
                 if !isReady, greeting.until <= now { giveUp(greeting) }
             }
-            // After that: a connection whose bytes have arrived is not silent.
+            // Accept only after reading, so that a connection whose bytes have arrived does not count as silent.
             if all[1].revents != 0 { pause = !letIn() }
         }
         for greeting in greetings { LiveSocket.drop(greeting.descriptor) }

@@ -323,7 +323,7 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
         if (pthread_create(&thread, NULL, commit_for_ever, &jobs[i]) != 0) _exit(93);
         pthread_detach(thread);
     }
-    /* In the middle of their work, at a different moment each time. */
+    /* Free the handles in the middle of the other threads' work, at a different moment each time. */
     while (__atomic_load_n(&shared->count, __ATOMIC_SEQ_CST) == 0) nanosleep(&pause, NULL);
     nanosleep(&pause, NULL);
     control.progress = exit_within;

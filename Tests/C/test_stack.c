@@ -56,7 +56,7 @@ static llvs_storage *host_storage(void) {
     llvs_storage *storage;
     array_storage *array = calloc(1, sizeof *array);
     assert_non_null(array);
-    /* So few at a time that the scan is called again and again. */
+    /* Return few records at a time, so that the scan is called many times. */
     array->scan_page = 50;
     OK(llvs_storage_create(LLVS_NONE, &callbacks, array, array_storage_free, &storage, &error));
     return storage;

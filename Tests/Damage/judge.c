@@ -184,7 +184,7 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     char *target = path_of(folder, "salvaged"), *there = calloc(truth->count + 1, 1);
     size_t count, unnamed = 0, made;
     options.storage = subject->storage;
-    /* From any kind of storage to a file store. */
+    /* Salvage from any kind of storage into a file store. */
     llvs_status status = llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &target_options, NULL, &report, &error);
     if (!there) broken("out of memory");
     if (status != LLVS_OK) {

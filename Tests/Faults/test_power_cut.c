@@ -66,7 +66,7 @@ static struct tree begin(struct trial *trial) {
     trial->work.root = trial->recorded;
     faults_watch(trial->recorded);
     faults->recording = 1;
-    /* With the present inodes of the files. */
+    /* Read the tree with the present inodes of the files. */
     return read_tree(trial->recorded);
 }
 

@@ -62,7 +62,7 @@ class Run:
 
     def __init__(self, steps: list[Step]) -> None:
         self.graph, self.rules = Graph(), r.parse_schema(RULES).rules("a")
-        #: By edit, the numbers that it replaced.
+        #: The numbers that each edit replaced.
         self.replaced: dict[str, dict[str, int]] = {}
         self.merges: dict[str, tuple[str, str]] = {}
         #: The step, the version that it made, and the predecessors of that.

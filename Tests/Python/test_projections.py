@@ -605,7 +605,7 @@ def test_closing_while_it_updates(tmp_path: Path, view: Path) -> None:
         time.sleep(0.02 * order)
         (projection, notes)[order % 2].close()
         (notes, projection)[order % 2].close()
-        # At one version, or at none yet.
+        # The database is at one version, or at none yet.
         there = ask(tmp_path / f"{order}.sqlite", "SELECT count(*) FROM sqlite_master WHERE name = 'people'")
         if there != [(0,)]:
             assert ask(tmp_path / f"{order}.sqlite", "SELECT count(*) FROM people") == [(3_000,)]
@@ -784,7 +784,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
 
         def progress(state: llvs.control.Progress) -> None:
             calls[0] += 1
-            # Behind the first values, which are read within the transaction.
+            # Act after the first values, which are read within the transaction.
             if calls[0] != 3 + turn * 2 or not state.completed:
                 return
             child = os.fork()

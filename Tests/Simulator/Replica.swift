@@ -37,7 +37,7 @@ final class Replica {
             let text = high % 16 == 0 ? "note-\(low % 1_000_000)_\(String(high, radix: 36))" : Box.uuid(high, low)
             return (try? VersionID(text)) ?? EmptyRoot.id
         }
-        /// Without the form of ids that are computed from contents.
+        /// Makes an id that does not have the form of content ids.
         private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
             let high = high & ~0xF000 | 0x4000
             let digits = [high, low].map {

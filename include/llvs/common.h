@@ -541,7 +541,7 @@ enum llvs_stage_value {
 typedef struct llvs_progress {
     uint32_t struct_size;
     llvs_stage stage;
-    /** Of the stage; in versions, files or bytes, depending on the stage. */
+    /** The progress within the stage: versions, files or bytes, depending on the stage. */
     uint64_t completed;
     /** 0 while unknown. */
     uint64_t total;

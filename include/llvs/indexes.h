@@ -161,9 +161,9 @@ typedef struct llvs_index_question {
     llvs_bytes equal;
     /** With `has_begin`: the beginning of the string after them, in UTF-8; empty: any string. Not with bounds. */
     llvs_bytes begin;
-    /** Not below; empty: no bound. */
+    /** The lower bound; empty: none. */
     llvs_bytes low;
-    /** Not above; empty: no bound. */
+    /** The upper bound; empty: none. */
     llvs_bytes high;
     /** The cursor of the previous page; empty: from the first. */
     llvs_bytes after;

@@ -649,7 +649,7 @@ typedef struct llvs_schema {
      * newest valid value before them.
      */
     llvs_bytes problem;
-    /** Where the mistake is, as a JSON pointer. */
+    /** The place of the mistake, as a JSON pointer. */
     llvs_bytes problem_path;
     /**
      * Places where the given rules contradict the rules of the store: `path` is the place, `newer` and `result` are the store's rule, which

@@ -190,7 +190,7 @@ typedef struct llvs_change_info {
     uint32_t struct_size;
     llvs_change_kind kind;
     llvs_bytes id;
-    /** Of insert and update, if the bytes were requested and are there; else its data pointer is NULL. */
+    /** For insert and update: the bytes, if they were requested and are present; otherwise the data pointer is NULL. */
     llvs_bytes data;
     /** The version that stores the bytes of an insert, update or preserve; else empty. */
     llvs_bytes stored_version;
@@ -399,7 +399,7 @@ typedef struct llvs_statistics {
     uint64_t pending;
     /** Damages found so far. */
     uint64_t damaged;
-    /** On the medium, caches included. */
+    /** The bytes on the medium, caches included. */
     uint64_t bytes;
     /** By this handle. */
     uint64_t bytes_written;
@@ -469,7 +469,7 @@ typedef struct llvs_size_row {
     llvs_size_group group;
     /** The kind, the prefix, the month, or the id of the version. Empty for combined groups, and for the ids without a "/". */
     llvs_bytes name;
-    /** For the row of the groups beyond the limit: how many these are; else 0. */
+    /** In the row for the groups beyond the limit: the number of these groups; otherwise 0. */
     uint64_t combined;
     /** Values that are stored; in the row "hollow" values whose bytes are gone. */
     uint64_t values;

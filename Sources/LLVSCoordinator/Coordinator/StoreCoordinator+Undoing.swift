@@ -118,7 +118,7 @@ extension StoreCoordinator {
         return Undone(what: done.0, reverted: done.1, move: move)
     }
 
-    // MARK: Saves of which nothing is left
+    // MARK: Saves with nothing left to undo
 
     /// The cache that holds these saves for the next process, the most recently reported ones. If it is lost, they are reported once more.
     private var passedOverName: String { "undo-\(options.name)" }

@@ -1,6 +1,6 @@
 /// Base64 (RFC 4648, section 4), padded, strict: no line breaks, no other alphabet, no stray bits.
 package enum Base64 {
-    /// The length of what `encode` writes for so many bytes.
+    /// Returns the length of the text that `encode` writes for this many bytes.
     package static func encodedSize(_ size: Int) -> Int { (size + 2) / 3 * 4 }
 
     /// Appends the encoding of `data`. O(n).

@@ -130,7 +130,7 @@ package final class DeltaChains: @unchecked Sendable {
     /// The most recently extended chain is the last.
     private var chains: [DeltaChain] = []
     private let account: MemoryAccount
-    /// From so many bytes on, a chain is not extended further.
+    /// A chain of this many bytes or more is not extended further.
     private let mostMemory: Int
 
     init(_ account: MemoryAccount) {

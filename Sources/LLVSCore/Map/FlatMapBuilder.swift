@@ -8,7 +8,7 @@ struct FlatMapBuilder {
     /// Keys that share a prefix of `depth` bytes and end with the newest key.
     private struct Interval {
         var depth: Int
-        /// Where its keys begin among the waiting ones.
+        /// Where the node's keys begin among the waiting keys.
         var start: Int
         /// Written subtrees, and the number of waiting keys before each.
         var built: [(before: Int, subtree: Subtree)] = []

@@ -13,7 +13,7 @@ package enum MapPolicy {
     static let longestDelta = 256
     /// The map of a version with so many changes is made on demand, and written as a flat map.
     static let manyChanges = 4_096
-    /// After so many reads or saves at one version, a map that takes more changes than `fewLookups` is considered.
+    /// After this many reads or saves at one version, a map that takes more changes than `fewLookups` is considered.
     package static let manyUses = 64
     /// How many changes of a map cost as much as one lookup without the map: through the history; while saving, when each saved change is
     /// looked up; in the table of a large version, when the map is written from the record.

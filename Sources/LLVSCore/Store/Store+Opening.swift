@@ -333,7 +333,7 @@ extension Store {
         }) {
             return ordinal
         }
-        // Even if this reload found nothing: another thread's may have found it meanwhile.
+        // Look the version up even if this reload found nothing: a reload of another thread may have found it meanwhile.
         try reloadHistory()
         return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }

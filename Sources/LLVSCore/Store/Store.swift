@@ -23,7 +23,7 @@ public final class Store: @unchecked Sendable {
     /// Whether values of 1 KiB to 1 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
     /// affect reading. Libraries from before differences do not read versions that have some.
     public enum Differences: UInt32, Sendable {
-        /// In new stores, and in those that have such values.
+        /// Differences are written in new stores, and in stores that have such values.
         case auto = 0
         /// Always.
         case on = 1

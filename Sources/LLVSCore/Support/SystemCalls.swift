@@ -239,7 +239,7 @@ package enum System {
         package var isSocket: Bool
         package var isLink: Bool
         package var owner: UInt32
-        /// For a directory: whether only their owners may remove or replace entries.
+        /// For a directory: whether an entry may be removed or replaced only by its owner.
         var isSticky: Bool
         /// The number of names (hard links).
         var names: UInt64

@@ -45,7 +45,7 @@ struct ElementKeys {
         }
         deinit { if isFew { memory.deallocate() } else { free(memory) } }
         private static let few = 16
-        /// For no table: nothing is ever written to it.
+        /// Stands for "no table". Nothing is ever written to it.
         nonisolated(unsafe) static let none = Slots(few)
 
         /// (Stored as complements, since fresh memory is zeros.)

@@ -13,7 +13,7 @@ extension ListAlignment {
     private struct Moved {
         let count: Int, most: Int
         private var members = TokenBits(count: 0)
-        /// At most one more than `most`.
+        /// The keys; at most one more than `most`.
         private(set) var keys: [Int] = []
 
         init(below count: Int, most: Int) { (self.count, self.most) = (count, most) }

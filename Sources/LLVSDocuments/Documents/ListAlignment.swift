@@ -17,7 +17,7 @@ final class ListAlignment {
     @exclusivity(unchecked) var sizes: [Int32] = []
     /// The class of each key. Keys of one class differ in their occurrence only.
     @exclusivity(unchecked) var classes: [UInt32] = []
-    /// How many elements of its class a key has before it, made when a record asks for one.
+    /// For each key, the number of elements of its class before it. Computed when a record first needs one.
     @exclusivity(unchecked) var occurrences: [UInt32] = []
     @exclusivity(unchecked) var keys: ElementKeys
     @exclusivity(unchecked) var touched: UInt32 = 0

@@ -204,7 +204,7 @@ extension PackedRun {
         let paced = control.paced(stage == .folding ? .folding : .sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
-            // Also if no pack was made, so that values are not uploaded again.
+            // Record the uploaded values even if no pack was made, so that they are not uploaded again.
             defer { state.know(packer.known) }
             do {
                 for id in ids { try packer.add(id) }

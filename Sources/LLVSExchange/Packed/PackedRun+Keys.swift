@@ -112,7 +112,7 @@ extension PackedRun {
         guard let keys else { return }
         let place = RemoteKeyDirectory(files, check)
         if let opened = keys.opened {
-            // A call that ended early may have made them before agreeing with other devices.
+            // An earlier call may have made these keys and ended before it agreed on keys with other devices.
             if isUntouched, opened.keys.current.number == 1 { try agree(opened.keys, place, keys) }
             return
         }

@@ -73,7 +73,7 @@ final class FoldedHeads {
         if i < merged.count, merged[i].bases == known.bases {
             merged[i] = known
         } else {
-            // On a line from the newest down, this inserts at the end.
+            // If a line is walked from the newest version down, this appends.
             merged.insert(known, at: i)
         }
         if merged.count > FoldedHeads.mostHeads { merged = stride(from: merged.count & 1 ^ 1, to: merged.count, by: 2).map { merged[$0] } }

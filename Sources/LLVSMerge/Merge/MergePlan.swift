@@ -71,7 +71,7 @@ extension Store {
         if let byRules {
             // The common case is a store without rules: the first side has none, and the second side adds none.
             if byRules.given == nil, byRules.merger == nil, undone == nil, bases.count == 1 {
-                // In a fold, the previous merge has established that.
+                // In a fold, the previous merge may have found that there are no rules.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil,
                     let changes = try changesOfSecond(

@@ -79,7 +79,8 @@ extension Store {
         } catch let problem as InvalidRules { return problem }
     }
 
-    /// Returns the rules that apply: the prevailing ones, or if these are not valid, the newest valid ones before them, with a record.
+    /// Returns the rules that apply: the prevailing rules. If these are invalid, returns the newest valid rules before them, and adds a
+    /// record.
     func prevailingSchema(
         _ entry: MapEntry?, _ sides: [MapEntry], _ records: ConflictRecords
     ) throws -> (MergeSchema?, ConflictRecords) {

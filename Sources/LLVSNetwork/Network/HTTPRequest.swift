@@ -197,7 +197,7 @@ package enum HTTPVerdict {
     case signedAtWrongTime
     /// A retry may succeed.
     case passing
-    /// Too many requests: the whole account pauses for a while.
+    /// Too many requests were made: the whole account pauses for a while.
     case tooMany
 }
 

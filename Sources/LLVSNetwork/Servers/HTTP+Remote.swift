@@ -1,4 +1,4 @@
-// What services over HTTP have in common.
+// The parts that services over HTTP have in common.
 
 extension HTTPSettings {
     /// The requests of an account per second if the service's limit is not known, and those at once: a minute's, which no exchange in

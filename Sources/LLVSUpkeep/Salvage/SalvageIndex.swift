@@ -171,7 +171,7 @@ struct SalvageIndex {
             let digests = try whole.map { record in
                 (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? [])
             }
-            // Of records that are the same, the one with fewer hollow changes.
+            // If records are the same, the one with fewer hollow changes comes first.
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { a, b in
                 let order = Bytes.compare(a.digest, b.digest)
                 return order != 0 ? order < 0 : a.record.hollow < b.record.hollow

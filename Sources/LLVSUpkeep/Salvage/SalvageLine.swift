@@ -2,7 +2,7 @@
 /// value id the newest counts.
 struct SalvageLine {
     private enum Change {
-        /// In a record of the damaged store.
+        /// The value is in a record of the damaged store.
         case value(RecordPlace, VersionID, size: Int, isDifference: Bool, body: RecordTable.Entry?)
         case removed
     }

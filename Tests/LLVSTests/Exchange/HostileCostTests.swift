@@ -356,7 +356,7 @@ import Testing
             let store = try memoryStore(), x = try ValueID("x")
             var all = [try Self.received("line0", [], [.insert(x, data: [0])], at: 0), try Self.received("side", ["line0"], [], at: 0)]
             for i in 1...20 * size {
-                // For a search for the next version that is no merge, a line of merges is as long.
+                // A line of merges is as expensive for a search for the next version that is no merge.
                 let behind = areMerges && i > 1 ? ["line\(i - 1)", i % 2 == 0 ? "side" : "line1"] : ["line\(i - 1)"]
                 all.append(try Self.received("line\(i)", behind, [], at: Double(i)))
             }

@@ -162,7 +162,7 @@ import Testing
         #expect(try temporary.names("tmp") == ["new"])
     }
 
-    /// By the clock of the server that holds the folder, which may be days behind ours.
+    /// File times are those of the server that holds the folder. Its clock may be days behind ours.
     @Test func whatAnotherWritesThereNowStays() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         mkdir(temporary.path + "/tmp", 0o700)

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// In a batch only the value itself is affected, whether a map knows before where its bytes were or not.
+    /// In a batch a hollow value affects no other value, whether or not a map already has its place.
     @Test(arguments: [0, 1], [true, false]) func batchesSaySoOfTheValueAlone(kind: Int, separated: Bool) throws {
         try withTemporaryDirectory { directory in
             let (source, first, last) = try Self.source()

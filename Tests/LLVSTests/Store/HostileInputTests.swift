@@ -477,7 +477,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         for round in UInt8(0)..<20 {
             var changes: [ValueID: Value.Change] = [:]
             for _ in 0..<60 {
-                // Every length of a shared prefix, beyond the depth of nodes, up to the longest id.
+                // Ids with shared prefixes of any length, beyond the depth of nodes, up to the longest id.
                 let shared = Int.random(in: 0...512, using: &random)
                 var text = Array(stem[..<shared]) + [UInt8(0x61 + Int.random(in: 0..<3, using: &random))]
                 if Bool.random(using: &random) { text += [UInt8](repeating: 0x62, count: 4_096 - text.count) }

@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// Even a small value has one.
+    /// Even a small value has a digest if it is in a blob.
     @Test func aValueInABlobAlwaysHasADigest() throws {
         let encoder = RecordEncoder()
         try [Value.Change.insert(id("k"), data: [1, 2, 3])].withBorrowed { borrowed in

@@ -462,7 +462,7 @@ def merge_values(
             return told(data)
     data = None if result is None else write(result, kind)
     is_written = result is not None and not isinstance(result, Raw) and kind != "text"
-    # Too deep, or too large, to be merged once more; or too long for the inputs.
+    # The result is too much if it is too deep or too large to be merged again, or too long for the inputs.
     is_too_much = data is not None and result is not rules.top.absent and isinstance(read(data, kind), Raw)
     if data is not None and is_written and (is_too_much or len(data) > 8 * total + (1 << 16)):
         whole = [None if value is None else read(value, kind) for value in given]

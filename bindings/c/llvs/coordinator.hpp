@@ -93,7 +93,7 @@ public:
         ExchangeResult result;
         detail::run([&](llvs_error **error) {
             llvs_status status = llvs_coordinator_exchange(raw(), control, &raw_result, error);
-            // Also given with an error.
+            // The result is given even with an error.
             if (raw_result) result = ExchangeResult(raw_result);
             if (done) *done = result;
             return status;

@@ -91,7 +91,7 @@ struct RemoteWriter {
     /// Seconds since 1970; 0 for this device.
     double last_seen = 0;
     bool here = false;
-    /// The name that it gave itself; empty: none.
+    /// The name that the writer gave itself; empty: none.
     std::string name;
 };
 
@@ -296,7 +296,7 @@ struct PackOptions {
     std::vector<std::string> recipients;
     /// For reading: identities ("AGE-SECRET-KEY-1..."), one of which must open the stream.
     std::vector<std::string> identities;
-    /// Instead of these, for both.
+    /// Instead of recipients and identities, for both directions.
     std::string passphrase;
 };
 

@@ -42,7 +42,7 @@ struct SizeRow {
 /// What takes space in a store; see llvs_size_report.
 struct SizeReport {
     std::uint64_t versions = 0, unread = 0, values = 0, value_bytes = 0, bytes = 0, current_bytes = 0, past_bytes = 0;
-    /// By kind, prefix, month and version.
+    /// The rows by kind, prefix, month and version.
     std::vector<SizeRow> rows;
 
     /// Returns the rows of one group.

@@ -33,7 +33,7 @@ struct SyncPlace {
     std::uint64_t pending_versions = 0, pending_bytes = 0;
     /// Seconds since 1970; 0: never.
     double last_retrieve = 0, last_send = 0;
-    /// Of the last round, and of all since the start of the day (UTC), or of the syncer.
+    /// Counts of the last round, and of all rounds since the later of the start of the day (UTC) and the start of the syncer.
     std::uint64_t requests = 0, bytes_up = 0, bytes_down = 0, requests_today = 0, bytes_up_today = 0, bytes_down_today = 0;
     /// For a place in the packed layout: what this device knows about it.
     std::optional<RemoteStatus> remote;

@@ -349,7 +349,7 @@ final class Segment {
     var replaced = false
     /// Whether its file was missing at the last look.
     var gone = false
-    /// Where else its records are.
+    /// Where the segment's records are in other segments.
     var relocations: [Relocation] = []
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }

@@ -150,7 +150,7 @@ final class SegmentWriter {
         guard room > end else { return }
         do throws(Errno) {
             if step == SegmentWriter.blockSize {
-                // Within the last frame's block, which is allocated already.
+                // The room lies within the last frame's block, which is allocated already.
                 try system.truncate(file, to: room)
             } else {
                 // Write real zeros: blocks that were never written would go through the journal again when they are.

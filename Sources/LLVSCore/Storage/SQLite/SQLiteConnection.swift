@@ -303,7 +303,7 @@ package struct SQLiteStatement {
     fileprivate let watch: SQLiteWatch
     fileprivate let handle: OpaquePointer
 
-    /// Without this, a value that could not be bound would be stored as NULL. Now the next step fails.
+    /// Records that a value could not be bound, so that the next step fails instead of storing NULL.
     private func note(_ result: Int32) { if result != SQLITE_OK { watch.noteBindingFailure(result) } }
 
     package func bind(_ index: Int32, _ value: Int64) { note(sqlite.pointee.bind_int64(handle, index, value)) }

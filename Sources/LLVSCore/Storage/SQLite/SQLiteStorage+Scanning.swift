@@ -203,7 +203,7 @@ extension SQLiteStorage {
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
         var isWhole = true
         do {
-            // In the same snapshot as the rows, on the same connection.
+            // Read the chunks in the same snapshot as the rows, on the same connection.
             let load = { (number: UInt64) throws in
                 let count = Int(min(size, place.length - number * size))
                 try chunk.withUnsafeMutableBytes { target in

@@ -3,7 +3,7 @@
 package struct PendingVersions {
     package struct Record {
         var place: RecordPlace
-        /// Without metadata, which may be large.
+        /// The header without its metadata, which may be large.
         var header: RecordHeader
         var branch: BranchName?
         package init(place: RecordPlace, header: RecordHeader) {

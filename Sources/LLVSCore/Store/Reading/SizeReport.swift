@@ -93,7 +93,7 @@ public struct SizeReport: Sendable {
         public var group: Group
         /// The kind, the prefix, the month, or the id of the version; empty for combined groups, and for ids without a "/".
         public var name: [UInt8]
-        /// Of a row for groups beyond the limit: how many; else 0.
+        /// In the row for the groups beyond the limit: the number of these groups; otherwise 0.
         public var combined: UInt64 = 0
         /// The counts of the row.
         public var counts: Counts

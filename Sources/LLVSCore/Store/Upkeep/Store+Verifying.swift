@@ -309,7 +309,7 @@ extension Store {
             report.values += values
             return true
         } catch let error as StoreError where error.code.isOfOne {
-            // Not even its table is valid.
+            // Not even the record's table is valid.
             report.damages.removeLast(report.damages.count - before)
             return false
         }

@@ -249,7 +249,7 @@ class Link:
             if self._known_by is not None and not self._state.key:
                 rest = min(rest, self._known_by - time.monotonic())
                 if rest <= 0:
-                    # Also a side that sends all the time, byte by byte.
+                    # This also ends a side that keeps sending, byte by byte.
                     raise ConnectionError("The other side did not say in time who it is.")
             await asyncio.sleep(rest)
 

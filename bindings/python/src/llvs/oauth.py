@@ -171,7 +171,7 @@ class _Listener:
                 try:
                     self.wfile.write(page)
                 finally:
-                    # What waits may end the process: the browser has its page by then.
+                    # Wake the waiting thread last: it may end the process, and the browser must have its page by then.
                     if outer._answer is not None:
                         outer._came.set()
 

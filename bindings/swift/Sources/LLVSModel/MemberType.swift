@@ -91,7 +91,7 @@ protocol PlainMember {
     static var shape: JSONShape { get }
     /// Whether other programs may write the same value as another text (`Spellings`).
     var hasSpellings: Bool { get }
-    /// As JSON text. Throws `EncodingError` if there is none.
+    /// Returns the value as JSON text. Throws `EncodingError` if it has none.
     func json(at path: [any CodingKey]) throws -> String
 }
 extension PlainMember { var hasSpellings: Bool { self is UUID || self is Date } }

@@ -108,7 +108,7 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
         function(*arguments, ctypes.byref(pointer))
         return _result(pointer.value or 0)
     except BaseException as raised:
-        # Also given with an error.
+        # The result is given even with an error.
         if pointer.value:
             _tell(raised, _result(pointer.value, [raised]))
         raise

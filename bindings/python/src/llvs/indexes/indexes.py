@@ -41,7 +41,7 @@ class IndexPage(NamedTuple):
 
     #: The entries.
     entries: tuple[IndexEntry, ...]
-    #: Where the next page begins; None if this is the last. It stays valid at this version for ever.
+    #: Where the next page begins; None if this is the last page. It stays valid at this version for ever.
     cursor: Optional[bytes]
 
 

@@ -231,7 +231,7 @@ def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
 
 
 def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
-    # Most conflicts of a merge have few different rules, ids and versions: each text is made once.
+    # The conflicts of a merge mostly share a few rules, ids and versions, so each text is made once.
     texts: dict[bytes, str] = {}
 
     def text(data: int, size: int) -> str:

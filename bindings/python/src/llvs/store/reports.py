@@ -50,7 +50,7 @@ class SizeRow(NamedTuple):
     current_bytes: int
     #: Of these, the bytes of values that prevail at no head: only the past holds them.
     past_bytes: int
-    #: For the row of the groups beyond the limit: how many these are; else 0.
+    #: In the row for the groups beyond the limit: the number of these groups; otherwise 0.
     combined: int = 0
 
 
