@@ -91,7 +91,7 @@ static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resoluti
     return LLVS_OK;
 }
 
-/* On a store in a directory, or (`path` NULL) in the host's arrays. */
+/* Opens handles on a store in a directory, or, if `path` is NULL, in the host's arrays. */
 static void make_all(bunch *b, const char *path, const char *url, array_area *area) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;

@@ -88,8 +88,8 @@
  * installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may set. Both are checked at
- * least every 100 ms or MiB. During one SQLite statement that writes (such as the index of a table of a projection) only the token is
- * checked. After LLVS_ERROR_CANCELLED, parts that were completed stay; nothing partial does.
+ * least every 100 ms or 1 MiB of data. During one SQLite statement that writes (such as the index of a table of a projection) only the
+ * token is checked. After LLVS_ERROR_CANCELLED, completed parts stay, and nothing incomplete does.
  *
  * Accessors that return no status only read memory. They cannot fail, accept NULL (and then return NULL, 0 or empty), and work in a forked
  * child as well.
@@ -246,12 +246,17 @@ enum llvs_status_value {
 
     /* The life of handles. */
 
+    /** The store, exchange or coordinator behind the handle was closed. */
     LLVS_ERROR_CLOSED = -40,
+    /** A parent of this process made the handle; or the call needs SQLite, and a parent had a store in SQLite open at the fork. */
     LLVS_ERROR_FORKED = -41,
+    /** The cancel token or the progress callback stopped the call. Completed parts stay. */
     LLVS_ERROR_CANCELLED = -42,
     /** A callback of the host failed: see llvs_error_user_code. */
     LLVS_ERROR_USER = -43,
+    /** There is not enough memory for the call; see "Status" above. The store continues to work. */
     LLVS_ERROR_OUT_OF_MEMORY = -44,
+    /** An error in the library; please report it. */
     LLVS_ERROR_INTERNAL = -45,
 
     /* Merging. */
@@ -267,16 +272,21 @@ enum llvs_status_value {
 
     /** The other side cannot be reached, or its response is invalid. */
     LLVS_ERROR_TRANSPORT = -60,
+    /** A version file without its changes file. */
     LLVS_ERROR_MISSING_CHANGES = -61,
+    /** A predecessor of a version is neither in the store nor at the other side. */
     LLVS_ERROR_MISSING_PREDECESSOR = -62,
     /** A file is not JSON, or does not have the contents of its kind of file. A file that only ends too early is LLVS_ERROR_CUT_SHORT. */
     LLVS_ERROR_INVALID_JSON = -63,
+    /** Bytes in a file are not valid base64. */
     LLVS_ERROR_INVALID_BASE64 = -64,
     /** The identifier in a version file is not the name of the file. */
     LLVS_ERROR_IDENTIFIER_MISMATCH = -65,
     /** A changes file without its version file. */
     LLVS_ERROR_MISSING_VERSION = -66,
+    /** A snapshot is damaged or incomplete. Nothing of it was restored. */
     LLVS_ERROR_SNAPSHOT_DAMAGED = -67,
+    /** There is no snapshot at the place. */
     LLVS_ERROR_SNAPSHOT_MISSING = -68,
     /** A snapshot can be restored only into a store that is empty or holds one version. */
     LLVS_ERROR_STORE_NOT_EMPTY = -69,

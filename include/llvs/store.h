@@ -256,11 +256,11 @@ enum llvs_durability_value {
 typedef uint32_t llvs_compaction;
 enum llvs_compaction_value {
     /**
-     * The default: automatically when it is worthwhile (at close, seldom at open), and on request; neither in a folder that a syncing
-     * program copies.
+     * The default: automatically when it is worthwhile (at close, seldom at open), and on request. A store in a folder that a syncing
+     * program copies is not compacted at all.
      */
     LLVS_COMPACTION_AUTOMATIC = 0,
-    /** By llvs_store_compact only, and not in a folder that a syncing program copies. */
+    /** Only by llvs_store_compact. A store in a folder that a syncing program copies is not compacted at all. */
     LLVS_COMPACTION_ON_REQUEST = 1,
     /** Automatically when it is worthwhile, and on request, wherever the store is. */
     LLVS_COMPACTION_ALWAYS = 2
@@ -757,16 +757,16 @@ typedef struct llvs_version_options {
      * merged with the current version at once, by the arbiter of the coordinator, as if two devices had saved. So no change is lost. A
      * value that both changed is a conflict; if there are rules for the value, it is reported. If none of the saved values has changed, the
      * new version is made on the current one. If the merge fails, the save is a head of its own, which the next llvs_coordinator_merge
-     * merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`. For llvs_store_make_version it is
-     * LLVS_ERROR_INVALID_ARGUMENT.
+     * merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`. llvs_store_make_version returns
+     * LLVS_ERROR_INVALID_ARGUMENT for 1.
      */
     llvs_bool merges;
     /**
      * The id of the new version; empty: the content id, which is computed from the contents of the version (a UUID of version 8,
-     * docs/format.md). With a content id others can check that the version is unchanged. An id of that form is refused if it is not the
-     * content id; other ids vouch for nothing. Making the same version again under its id is not an error. Exchanges use the id as the name
-     * of a file: LLVS_ERROR_INVALID_VERSION_ID for ids that begin with `-`, and for names of devices (CON, PRN, AUX, NUL, COM1 to COM9,
-     * LPT1 to LPT9, in any case). Versions that others made under such ids are accepted and passed on.
+     * docs/format.md). With a content id other devices can check that the version is unchanged. An id of that form is refused if it is not
+     * the content id of this version. Ids of other forms vouch for nothing. Making the same version again under its id is not an error.
+     * Exchanges use the id as the name of a file: LLVS_ERROR_INVALID_VERSION_ID for ids that begin with `-`, and for names of devices (CON,
+     * PRN, AUX, NUL, COM1 to COM9, LPT1 to LPT9, in any case). Versions that other devices made under such ids are accepted and passed on.
      */
     llvs_bytes id;
     /** The name of its branch, UTF-8, at most 1024 bytes; empty: none. */
@@ -947,9 +947,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *s
  * @param limit     how many versions at most; 0: 1000
  * @param control   as for llvs_store_history; progress counts the versions visited. After LLVS_ERROR_CANCELLED the walk can continue
  * @param versions  the page; NULL at the end of the walk
- * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are skipped to find it: with
- * `branch` those of other branches; with `prefix` others, whose records are read; with `value_id` together with `from` or `hiding` those
- * between. Since 0.1.
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are skipped to find it. With
+ * `branch` these are versions of other branches; with `prefix`, versions without such values, whose records are read; with `value_id`
+ * together with `from` or `hiding`, versions in between. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);

@@ -14,7 +14,7 @@ final class MergedEdits {
     enum Undoing {
         /// Both results of the last merge, with the edit and without it.
         /// - `records`: the decisions of the merge without it.
-        /// - `lost`: what the merges dropped of the edit, the last merge first.
+        /// - `lost`: the parts of the edit that the merges dropped, the last merge first.
         /// - `isSure`: false if more edits may have lost against the edit than are known.
         case merged(Part, records: ConflictRecords, lost: [Part], isSure: Bool)
         /// The edit lost, and the value was not changed since: there is nothing to undo.
