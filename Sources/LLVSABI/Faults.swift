@@ -51,7 +51,7 @@ private final class BuiltInTransportHandle: TransportHandle, @unchecked Sendable
     }
     override func openFiles() throws -> any RemoteFiles {
         let files = try ExchangeURL.files(url, place)
-        // Released at once, since nothing reports when they are closed; one place may be opened any number of times.
+        // The claim is released at once, since nothing reports when the files are closed. One place may be opened any number of times.
         release()
         return files
     }

@@ -70,7 +70,7 @@ extension BoxFiles {
         request.body = .bytes(body)
         // Despite the name of the header, Box expects a SHA-1.
         request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
-        // Safe to repeat: the second request is answered with the first one's file.
+        // The request is safe to repeat: the second one returns the file of the first.
         request.repeats = true
         request.isUpload = true
         return request

@@ -246,7 +246,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         let found = answer["metadata"], kept = answer["checksums"]?.elements.first
         let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
-            // Removed, since lists show only its size, by which it might count as complete.
+            // Remove the file: lists show only its size, so it might count as complete.
             if upload.isNew, let entry { try? remove(entry, upload.name, check) }
             throw account.otherBytes(what)
         }

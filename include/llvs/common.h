@@ -215,7 +215,7 @@ enum llvs_status_value {
 
     /** No such file or directory; or the file or directory of an open store was deleted, moved or replaced. */
     LLVS_ERROR_NOT_FOUND = -20,
-    /** The path holds something other than a store. */
+    /** The file or directory at the path is not a store. */
     LLVS_ERROR_NOT_A_STORE = -21,
     /** The store was written by a newer library; update this one. */
     LLVS_ERROR_NEWER_FORMAT = -22,

@@ -80,7 +80,7 @@ CURLcode llvs_curl_prepare(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, 
 /* The same over SFTP. A handle must not be used for both. */
 CURLcode llvs_curl_prepare_sftp(
     const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request, const llvs_curl_sftp *_Nonnull sftp);
-/* Sets the most connections for one host, which stay open between requests. */
+/* Sets how many connections to one host there may be. They stay open between requests. */
 void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int connections);
 
 /* Continues all transfers, then waits up to so many milliseconds for more bytes. Sets `running` to how many transfers have not ended.

@@ -18,7 +18,7 @@ extension StoreCoordinator {
         public var move: Move
     }
 
-    /// The name of the device as the metadata of saves contains it.
+    /// The name of the device in the form in which the metadata of saves has it.
     var deviceMark: [UInt8]? { options.device.map { UndoMarks.json(Array($0.utf8)) } }
 
     private func device() throws -> [UInt8] {
@@ -120,7 +120,7 @@ extension StoreCoordinator {
 
     // MARK: Saves with nothing left to undo
 
-    /// The cache that holds these saves for the next process, the most recently reported ones. If it is lost, they are reported once more.
+    /// The cache with the most recently reported of these saves, for the next process. If it is lost, they are reported once more.
     private var passedOverName: String { "undo-\(options.name)" }
     private static let mostKept = 4_096
 

@@ -23,8 +23,8 @@ extension Syncer {
         public var nextRound: Double?
         /// The progress of the running round.
         public var progress: Progress?
-        /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are those of
-        /// files; a large value counts once the pack that names it has arrived. Sent bytes are those of values. 0 if they are not counted.
+        /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are bytes of
+        /// files; a large value counts once the pack that names it has arrived. Sent bytes are bytes of values. 0 if they are not counted.
         public var bytesDone: UInt64 = 0, bytesTotal: UInt64 = 0
         /// Rounds that ended, failed ones included.
         public var rounds: UInt64 = 0

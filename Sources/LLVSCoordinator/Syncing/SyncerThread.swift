@@ -593,7 +593,7 @@ final class SyncerThread: @unchecked Sendable {
         if told.mergeFailure != nil { isWhole = false }
         schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
         told.rounds &+= 1
-        // The exchanges that a round did not wait for count for it as well.
+        // Exchanges for which a round did not wait count for that round as well.
         if number == wholeRound { isWhole = isWhole && wasWhole; isInterrupted = isInterrupted || wasInterrupted }
         let isOver = !left.contains { $0.number == number }
         if isWhole && !isInterrupted && isOver { told.lastSuccess = time }

@@ -40,8 +40,8 @@ package struct JSONReader {
     @inline(__always)
     private mutating func hasByte() throws -> Bool { try position < bytes.count || more() }
 
-    /// Moves the window forward, so that it has more bytes. Returns false at the end of the document. Positions within `bytes` shift by the
-    /// amount by which `passed` grows.
+    /// Moves the window forward, so that it has more bytes. Returns false at the end of the document. When `passed` grows, positions within
+    /// `bytes` shift by the same amount.
     @inline(never)
     private mutating func more() throws -> Bool {
         guard let window else { return false }

@@ -85,8 +85,8 @@ package struct CommonAncestors: HistoryPass {
     package mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
         var budget = steps
         if isOnLines {
-            // While versions have one predecessor, the higher of the two steps back until they meet. So no step passes an ancestor of the
-            // other, or the other itself.
+            // While versions have one predecessor, the version with the higher generation steps back until the two meet. So no step skips
+            // the other version, or an ancestor of it.
             while left[0] != right[0] {
                 if budget <= 0 { return nil }
                 budget -= 1
@@ -195,7 +195,7 @@ package struct MergesOnly: HistoryPass {
     package init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b; walk = SidesWalk(a, b) }
 
     package mutating func go(_ steps: Int, in dag: History) -> Bool? {
-        // Usually one of the two is no merge itself, and no walk is needed.
+        // Usually one of the two versions is no merge, and no walk is needed.
         if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
         return walk.go(steps, in: dag) { _, row, _ in row.second != History.none }
     }

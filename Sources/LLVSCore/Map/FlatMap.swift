@@ -156,8 +156,8 @@ final class FlatMap: @unchecked Sendable {
         let top = node(offset)
         guard wanted(top.first, top.count) else { return true }
         if top.isLeaf { return try forEachKey(of: top, 0..<top.count, body) }
-        // Explicit stacks, here and below, as in `MapNode`. This one holds ancestors and the index of their next child, so a node whose
-        // children are leaves allocates nothing.
+        // Walks use explicit stacks, here and below, as in `MapNode`. This stack holds ancestors and the index of their next child, so a
+        // node whose children are leaves allocates nothing.
         var above: [(node: UInt32, next: Int)] = [], at = offset, next = 0
         walk: while true {
             let node = node(at)

@@ -29,7 +29,7 @@ struct FlatMapBuilder {
 
     private let writer: any CacheWriter
     private var slots: [MapEntry] = []
-    /// Holds slots until they are written after the nodes, and their number.
+    /// The slots that will be written after the nodes, and their number.
     private let aside: (any CacheWriter)?
     private var slotsAside = 0
     private static let mostSlots = 1 << 16

@@ -6,8 +6,8 @@
 package enum MapPolicy {
     // MARK: Numbers
 
-    /// Up to so many ids are looked up through the history instead of a map; and a map that takes at most so many changes is made instead
-    /// of looking up.
+    /// Up to this many ids are looked up through the history instead of a map. A map that takes at most this many changes is made instead
+    /// of lookups.
     static let fewLookups = 16
     /// A version with more changes is no delta: its map is made when it is saved, or on demand.
     static let longestDelta = 256

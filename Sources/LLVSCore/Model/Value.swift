@@ -20,7 +20,7 @@ public struct Value: Hashable, Sendable {
         public var id: ValueID
         /// The version that stored the bytes, which may differ from the version that was read.
         public var version: VersionID
-        /// Names bytes. Reading them shows whether a store has them.
+        /// Creates a reference to bytes. Reading them shows whether a store has them.
         public init(id: ValueID, version: VersionID) { self.id = id; self.version = version }
     }
 

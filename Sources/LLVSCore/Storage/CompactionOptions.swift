@@ -1,8 +1,8 @@
 /// When a storage compacts the many small files that many handles wrote.
 public enum Compaction: UInt32, Sendable {
-    /// If it pays, and on request; neither in a directory that a folder-syncing program carries.
+    /// Compacts if it pays, and on request. Does neither in a directory that a folder-syncing program carries.
     case automatic = 0
-    /// On request only, and not in a directory that a folder-syncing program carries.
+    /// Compacts on request only. Does not in a directory that a folder-syncing program carries.
     case onRequest = 1
     /// If it pays, and on request, wherever the store is.
     case always = 2

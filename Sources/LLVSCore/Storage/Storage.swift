@@ -96,8 +96,8 @@ public protocol Storage: AnyObject, Sendable {
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
-    /// Reads everything again, sealed or not, and reports each damaged place and each valid record. If a file ends so that it is unknown
-    /// whether more was there, it reports the loss `.unfinished`.
+    /// Reads everything again, sealed or not, and reports each damaged place and each valid record. If the end of a file does not show
+    /// whether it once had more, reports the loss `.unfinished`.
     func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws
 
     /// Reads everything again like `verify`, and also reports records that differ from what was written, wherever they can be found:
@@ -259,7 +259,7 @@ public struct StorageDamage: Hashable, Sendable {
     public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The version concerned, if it is known.
     public var version: VersionID?
-    /// The value concerned, if it is one and is known.
+    /// The value concerned, if the damage is in a known value.
     public var value: ValueID?
     /// The loss that the damage causes.
     public var lost: Loss

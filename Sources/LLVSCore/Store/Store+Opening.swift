@@ -235,7 +235,7 @@ extension Store {
         do { x = try scanned.digests.of(a, digestOfWhole) } catch StoreError.forgotten { return (b, false) }
         do { y = try scanned.digests.of(b, digestOfWhole) } catch StoreError.forgotten { return (a, false) }
         guard let x, let y else {
-            // A damaged record is no loss if the other one is whole.
+            // A damaged record is no loss if another record of the version is whole.
             if x == nil {
                 noteDamage(a, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: y != nil)
             }

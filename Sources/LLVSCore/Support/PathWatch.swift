@@ -118,7 +118,7 @@ package final class PathWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits without descriptors, for at most two seconds, so that the caller polls.
+    /// Without descriptors, waits at most two seconds, so that the caller polls.
     private func pause(_ milliseconds: Int32) -> Woken {
         for _ in 0..<(milliseconds < 0 ? 20 : max(1, min(20, milliseconds / 100))) {
             if takeSignal() { return .signalled }

@@ -2,12 +2,12 @@
 final class DocumentMergeRun {
     let values: DocumentValues
     let rules: RuleStates
-    /// Whether the newer side is an application that saves: what it removed is gone, and its decisions win.
+    /// Whether the newer side is an application that saves: its removals and its decisions win.
     let saves: Bool
     /// Whether the base is an undone value, or the base of a pick, and no common ancestor. If both sides have a value that the base
     /// lacks, it may come from the same edit.
     let swaps: Bool
-    /// Whether the merge undoes: what the newer side lacks was removed after the undone edit, and stays removed.
+    /// Whether the merge undoes an edit: places that the newer side lacks were removed after the undone edit, and stay removed.
     let undoes: Bool
     let tellsPlaces: Bool
     /// If places are reported: for each record that is about a part of a text, where the part begins in the resulting text.
@@ -286,7 +286,7 @@ final class DocumentMergeRun {
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: SchemaRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
-        // (If the undone edit created the counter, only what others added since remains.)
+        // (If the undone edit created the counter, only later additions by other edits remain.)
         if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
             return try counter(inputs, rule, place)
         }
@@ -351,7 +351,7 @@ final class DocumentMergeRun {
         return place.frame.map { $0.isObject && values.isKind($0.inputs.o, .object) } ?? true
     }
 
-    /// Returns whether merging two values over an empty base would add them up, though one was made from the other.
+    /// Returns whether a merge of two values over an empty base would add them up, although one was made from the other.
     private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: SchemaRule) throws -> Bool {
         switch (rule.kind, values.kind(x), values.kind(y)) {
         case (.counter, let p, let q): return p != .raw && q != .raw

@@ -1,4 +1,4 @@
-/// Longest increasing subsequences. Of several, the one that includes each number, from the left, as soon as possible.
+/// Longest increasing subsequences. If there are several, takes the one that, from the left, includes each number as soon as possible.
 enum IncreasingRun {
     /// Returns which of the numbers are in it; negative ones never are. O(n log n) time and O(n) memory, however far apart the numbers
     /// are.

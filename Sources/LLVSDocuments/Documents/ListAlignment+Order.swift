@@ -127,7 +127,7 @@ extension ListAlignment {
         }
     }
 
-    /// The keys that a side has in runs, by key: those of the base are moved.
+    /// Whether a side has a key in a run, by key. A key of the base that is in a run was moved.
     private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits) -> TokenBits {
         var keys = TokenBits(count: keyCount)
         for (i, key) in sideKeys.enumerated() where !anchors[i] { keys[Int(key)] = true }

@@ -317,7 +317,8 @@ final class ListAlignment {
         return places[item]
     }
 
-    /// The place of a child in the result; or, if it is not in it, the place of the element that it would follow; nil if neither is known.
+    /// The place of a child in the result. If the child is not in the result, the place of the element that it would follow. Nil if neither
+    /// is known.
     func outcome(_ child: Int) -> (at: Int?, after: Int?) {
         if outcomes[child] != MergeFrame.none { return (Int(outcomes[child]), nil) }
         guard child < base.count else { return (nil, nil) }

@@ -112,8 +112,8 @@ final class SetPlan {
         }
     }
 
-    /// Pairs, in a save, the elements that only the base has with those that only the older side has, if both are equally many. The app
-    /// knows a part of them, or spells them differently.
+    /// In a save, pairs the elements that only the base has with the elements that only the older side has, if there are equally many of
+    /// both. The app knows a part of them, or spells them differently.
     private func madeOfOthers(_ count: Int, _ frame: MergeFrame, _ node: (Int, Int) -> UInt32) -> [Int: Int] {
         let none = MergeFrame.none, (o, y) = (frame.inputs.o, frame.inputs.y)
         let made = (0..<count).filter { node(0, $0) != none && node(2, $0) == none }

@@ -335,8 +335,8 @@ struct TokenPlaces {
     }
 }
 
-/// Follows another text while one is cut into tokens: where both have the same bytes, they have the same tokens. A part that is not found
-/// costs only time.
+/// Follows another text while a text is cut into tokens. Where both have the same bytes, they have the same tokens. If a common part is
+/// missed, that only costs time.
 private struct KnownTokens {
     /// The number of bytes after a token that decide where it ends: the size of the longest scalar.
     private static let decisive = 4
@@ -467,7 +467,7 @@ enum TextScalars {
         }
     }
 
-    /// Returns whether a scalar attaches to such a scalar before it.
+    /// Returns whether a scalar attaches to the scalar before it, as a combining mark does.
     static func attaches(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D, 0x20D0...0x20FF,

@@ -44,8 +44,8 @@ extension FileStorage {
             report.syncMarker = marker
             return report
         }
-        // Only one process at a time, so that no two compact the same segments. Without locks this is skipped, since two such compactions
-        // are correct, just wasteful.
+        // Only one process compacts at a time, so that no two compact the same segments. On a file system without locks this check is
+        // skipped: two such compactions are correct, only wasteful.
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
         // Unlock explicitly: a child that the host forks meanwhile shares the open file, so closing it here would not release the lock.

@@ -1,4 +1,4 @@
-/// Where bytes of a segment are that was compacted into another.
+/// Where the bytes of a compacted segment are in another segment.
 struct Relocation {
     /// The index of the other segment.
     let to: Int
@@ -136,9 +136,9 @@ extension FileStorage {
         }
     }
 
-    /// Looks for segments that any process compacted. Reads the heads of known ones again: a syncing program may have brought back, and
-    /// another program deleted, the segments that they were compacted from long ago.
-    /// - Returns: false if a listed one could not be read: it may have been compacted itself meanwhile.
+    /// Looks for compacted segments of any process. Reads the heads of known ones again: the segments from which they were made long ago
+    /// may have been brought back by a syncing program and deleted by another program. - Returns: false if a listed segment could not be
+    /// read: it may have been compacted itself meanwhile.
     @discardableResult
     func discoverFolded() throws -> Bool {
         let names = try segmentNames()

@@ -50,8 +50,8 @@ extension FileStorage {
         return vanished
     }
 
-    /// Returns the files in `segments/`. A file that a syncing program renamed ("x (conflict).seg") counts: it may have more than the one
-    /// that it conflicts with. Hidden files do not count: they are in transit.
+    /// Returns the files in `segments/`. A file that a syncing program renamed ("x (conflict).seg") counts, since it may have more records
+    /// than the original. Hidden files do not count: they are in transit.
     /// - Parameter control: checked on the way, like the checks of this thread's waits.
     func segmentNames(_ control: PacedControl = .none) throws -> [String] {
         do {

@@ -42,7 +42,7 @@ extension FileStorage {
             }
             left = []
             guard !vanished.isEmpty else { break }
-            // Other processes compacted them since they were listed: read the compacted segments instead.
+            // Other processes have compacted these segments since they were listed: read the compacted segments instead.
             let compacted = try segmentNames(paced).filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
             for (name, missing) in vanished where !isFolded(name, upTo: ends[name] ?? 0) { try damage(missing) }
             left = compacted.filter { !read.contains($0) }

@@ -187,9 +187,9 @@ final class SQLiteWatch {
     private var failure: StoreError?
     /// SQLite's result for the first value that could not be bound since a statement last ran.
     private var bindingFailure: Int32?
-    /// Whether the running statement changes nothing. Within one that changes something, the host is not called: if it forked there,
-    /// SQLite would undo the transaction in the child, in the shared memory of the log that the parent uses. Cancelling works all the
-    /// same.
+    /// Whether the running statement changes nothing. During a statement that changes something, the host is not called: if it forked at
+    /// that point, SQLite would roll back the transaction in the child, in the shared memory of the log that the parent uses. Cancelling
+    /// still works.
     var isReading = false
 
     /// The connection removes both hooks before it is closed.

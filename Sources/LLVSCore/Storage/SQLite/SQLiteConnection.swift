@@ -97,7 +97,7 @@ package final class SQLiteConnection {
         isInside = false
     }
 
-    /// Leaves everything as it is, after a fork: the parent's locks and write-ahead log must not be touched.
+    /// After a fork, leaves everything open: the parent's locks and write-ahead log must not be touched.
     package func leak() {
         statements = [:]
         handle = nil
@@ -105,8 +105,8 @@ package final class SQLiteConnection {
         isInside = false
     }
 
-    /// Whether SQLite could open the file only for reading, although it was to be opened for writing. SQLite reports no error then,
-    /// whatever the reason, and it stays so.
+    /// Whether SQLite could open the file only for reading, although it was to be opened for writing. SQLite reports no error in this case,
+    /// whatever the reason, and the connection stays read-only.
     var isReadOnly: Bool { sqlite.pointee.db_readonly(handle, "main") == 1 }
 
     /// Runs statements whose results are not needed.

@@ -38,7 +38,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Runs a transaction. If it fails, it is uncertain what of the log was synced. Precondition: `writing` is held.
+    /// Runs a transaction. If it fails, it is unknown which part of the log was synced. Precondition: `writing` is held.
     func appending<R>(to writer: SQLiteConnection, _ doing: String, _ body: () throws -> R) throws -> R {
         do { return try writer.transaction(doing: doing, body) } catch let error as StoreError {
             if error.code == .unknownOutcome || error.code == .io { logSyncIsUncertain = true }

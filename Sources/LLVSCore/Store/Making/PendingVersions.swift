@@ -90,7 +90,7 @@ package struct PendingVersions {
     /// Makes the next check for blobs due at once, after one failed.
     mutating func lookAgain() { (blobMark, nextLook) = (nil, -Double.infinity) }
 
-    /// Checking so many versions for their blobs costs little.
+    /// Checking this many versions for their blobs costs little.
     private static let few = 64
 
     /// Returns the versions that wait for blobs, if some blobs may have arrived. If the storage cannot report that, many versions are

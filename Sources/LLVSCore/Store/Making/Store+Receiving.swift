@@ -227,7 +227,7 @@ extension Store {
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 
-    /// Returns whether a version's predecessor is the empty root, and that is neither present nor among the versions. Its content is
+    /// Returns whether a version's predecessor is the empty root, which is neither present nor among the given versions. Its content is
     /// known, so no version waits for it.
     private func needsEmptyRoot(_ received: [ReceivedVersion], _ prepared: [Prepared?]) throws -> Bool {
         guard try !contains(EmptyRoot.id) else { return false }

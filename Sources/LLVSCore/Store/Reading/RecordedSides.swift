@@ -15,8 +15,8 @@ package struct Difference {
     }
 }
 
-/// What two versions recorded since their chains of first predecessors met. Only that is read. Maps are read only if a record does not show
-/// what it replaced.
+/// The changes that two versions recorded since their chains of first predecessors met. Nothing else is read, except maps if a record does
+/// not show what it replaced.
 final class RecordedSides {
     private let store: Store
     let meeting: Meeting

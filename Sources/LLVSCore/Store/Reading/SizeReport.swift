@@ -40,8 +40,8 @@ public struct SizeReport: Sendable {
         /// Values in files of their own.
         case blob
         /// Values whose bytes are gone by intent: only their size and digest are stored, with `record`. This kind has their number and the
-        /// bytes that they had, and none on the medium. They count in no other row, and not in `total`. Its row is only there if there are
-        /// any.
+        /// bytes that they had, and none on the medium. They count in no other row, and not in `total`. The row exists only if there are
+        /// such values.
         case hollow
         /// Caches, which can be built again.
         case cache

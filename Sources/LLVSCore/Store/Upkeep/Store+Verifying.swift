@@ -11,8 +11,7 @@ public struct VerifyReport: Sendable {
     /// Versions that the id of a head vouches for: there is a path from the head to the version on which all ids are derived from the
     /// versions' content, so none of them can have been replaced since the head was made.
     public var vouched: UInt64 = 0
-    /// All other versions: their id, or one on each path to them, was given by a caller or another implementation, or their content is
-    /// damaged.
+    /// All other versions. A caller or another implementation gave their id, or an id on each path to them, or their content is damaged.
     public var unvouched: UInt64 = 0
     /// The places whose bytes differ from what was written, and what is lost with them.
     public var damages: [StorageDamage] = []
@@ -286,7 +285,7 @@ extension Store {
         var offset: UInt64
     }
 
-    /// Handles damage of a record whose version is present all the same: it lost values. Returns false if that is not the case.
+    /// Handles damage of a record whose version is still present, and has lost values. Returns false if that is not the case.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
         guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
             return false
