@@ -245,7 +245,7 @@ enum llvs_traits_value {
     LLVS_TRAIT_VOLATILE = 1,
     /** A place can be open only once at a time. */
     LLVS_TRAIT_EXCLUSIVE = 2,
-    /** A transport: it reports to observers (llvs_transport_notify) that others sent versions to the place. */
+    /** A transport: it reports to observers (llvs_transport_notify) that another device sent versions to the place. */
     LLVS_TRAIT_TELLS = 4,
     /** A transport: it does not support snapshots. */
     LLVS_TRAIT_NO_SNAPSHOTS = 8

@@ -439,7 +439,7 @@ static rlim_t next_descriptor(void) {
     close(fd);
     return (rlim_t)fd;
 }
-/* Runs in a child: each action may open only so many more files. */
+/* Runs in a child: each action may open only this many more files. */
 static void with_few_files(struct site *site, const struct action *action, int more) {
     llvs_error *error;
     llvs_status status;

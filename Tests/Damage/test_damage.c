@@ -6,7 +6,7 @@
  *               [--case <number> [--keep <new folder>]]
  *   test_damage --planted
  *
- * With --every: for each kind of damage the first and the last place of each file, and one in so many of the others, which the seed
+ * With --every: for each kind of damage the first and the last place of each file, and one in this many of the others, which the seed
  * chooses. With --minutes: random places, kinds and seeds, in large stores too, until the time is over. With --planted: the test plays the
  * faults of a broken library (judge.h), and fails unless each of them is noticed.
  */

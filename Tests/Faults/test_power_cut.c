@@ -188,7 +188,7 @@ static int is_telling(const struct trial *trial, long cut) {
 static int look_at_recording(struct trial *trial, const struct tree *base, long earliest, long budget, int lies) {
     struct plan plan = {trial, script_make(base), 0, lies, 0, 0};
     long cuts = 0, left = 0, all = 0, met = 0;
-    /* The short run uses the last cut, and one in so many of the others. A lying disk is checked at every cut. */
+    /* The short run uses the last cut, and one in this many of the others. A lying disk is checked at every cut. */
     long every = is_short && !lies ? CUTS_EVERY * (1 + (trial->prepared->count > 500)) : 1;
     long phase = (long)random_below(&trial->random, (uint64_t)every);
     int is_bad = 0;

@@ -333,7 +333,7 @@ enum llvs_status_value {
     /**
      * The clock of a device is far ahead of this device's. The first operation that notices reports this as a problem, once per device
      * while a store is open. The versions were accepted nevertheless, and count as made when they arrived (`made_at`). Changes of that
-     * device count as newer than those of others (docs/convergence.md).
+     * device count as newer than changes of other devices (docs/convergence.md).
      */
     LLVS_ERROR_CLOCK_AHEAD = -82,
 
@@ -341,7 +341,8 @@ enum llvs_status_value {
 
     /**
      * The store has the size and the digest of a value, but not its bytes: they were removed from the store. A read of the value, a merge
-     * inside of it, and a call that would send it to others return this. Verification, repair and salvage leave such values as they are.
+     * inside of it, and a call that would send it to another store return this. Verification, repair and salvage leave such values as they
+     * are.
      */
     LLVS_ERROR_FORGOTTEN = -84
 };
@@ -544,7 +545,7 @@ typedef uint32_t llvs_stage;
 enum llvs_stage_value {
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
     LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7,
-    /** At a place in the packed layout: its keys are read or written; packs are merged; packs that others replace are deleted. */
+    /** At a place in the packed layout: its keys are read or written; packs are merged; replaced packs are deleted. */
     LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10
 };
 /** The progress of long work. Since 0.1. */

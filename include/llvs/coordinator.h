@@ -207,9 +207,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * "__llvs_group" in their metadata count as one. A JSON string under "__llvs_description" is returned as `description`.
  *
  * If nothing of the save is left to revert, nothing is stored, the result has no version, and the next call continues with the save before,
- * also in another process. If the save was merged with changes of others, and theirs prevail, the result has no version either, but a
- * version without changes records the undo, and becomes current, so that the save does not return if the others undo theirs. If this
- * device and another one made the same change, it stays until both have undone it.
+ * also in another process. If the save was merged with changes of other devices, and theirs prevail, the result has no version either. But
+ * a version without changes records the undo, and becomes current, so that the save does not return if the other devices undo theirs. If
+ * this device and another one made the same change, it stays until both have undone it.
  *
  * With a version in the options it reverts that version, of any device. If that version is an undo of this device, the undone save is
  * restored, and is the next one to be undone.
@@ -392,8 +392,8 @@ enum llvs_sync_reason_value {
      */
     LLVS_SYNC_REASON_SIGN_IN = 5,
     /**
-     * This device or the place is full. Nothing is sent for an hour, or until triggered. Versions of others are received as usual, if this
-     * device has space.
+     * This device or the place is full. Nothing is sent for an hour, or until triggered. Versions of other devices are received as usual,
+     * if this device has space.
      */
     LLVS_SYNC_REASON_NO_SPACE = 6,
     /** The other side was written by a newer version of this library. */

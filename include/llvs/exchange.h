@@ -128,9 +128,9 @@ enum llvs_layout_value {
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
     /**
-     * For files that a file: exchange writes. LLVS_DURABILITY_FULL: a file is on disk before others see it. LLVS_DURABILITY_NORMAL: faster;
-     * a power cut may leave files without their bytes. Others report these as problems, and a device that has the version writes them
-     * again.
+     * For files that a file: exchange writes. LLVS_DURABILITY_FULL: a file is on disk before other devices see it. LLVS_DURABILITY_NORMAL:
+     * faster; a power cut may leave files without their bytes. Others report these as problems, and a device that has the version writes
+     * them again.
      */
     llvs_durability durability;
     /**

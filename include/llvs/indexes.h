@@ -277,7 +277,7 @@ typedef struct llvs_projection_options {
      * llvs_projection_update updates it. It is kept alive.
      */
     llvs_coordinator *coordinator;
-    /** Seconds to wait while others write to the database; 0: 5. */
+    /** Seconds to wait while other programs write to the database; 0: 5. */
     double busy_timeout;
 } llvs_projection_options;
 #define LLVS_PROJECTION_OPTIONS_INIT { (uint32_t)sizeof(llvs_projection_options), 0, 0, 0 }

@@ -165,10 +165,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, L
  * JSON>","ids":[<the first 64>],"n": <count>}`; such a version also has `"rules"` under "__llvs_arbiter". Values without rules are decided
  * as by LLVS_ARBITER_MOST_RECENT_CHANGE. NULL in place of an arbiter is the same as this one with empty rules.
  *
- * The rules of a store are its value "__llvs_schema", which is saved, exchanged and merged like others: `{"merge":1,"ids":{"contact/":
- * {"/visits":"counter","/tags":"set"}}}`. Check it with llvs_schema_check before saving it: invalid rules are ignored, and the newest valid
- * ones before them are used. With a rule that counts (`"counter"`), the same bytes stored by two devices are two events, and heads that
- * hold them are not equal.
+ * The rules of a store are its value "__llvs_schema", which is saved, exchanged and merged like other values:
+ * `{"merge":1,"ids":{"contact/": {"/visits":"counter","/tags":"set"}}}`. Check it with llvs_schema_check before saving it: invalid rules
+ * are ignored, and the newest valid ones before them are used. With a rule that counts (`"counter"`), the same bytes stored by two devices
+ * are two events, and heads that hold them are not equal.
  * @param rules    as for llvs_merge_values: each merge uses these instead of the store's; all devices should pass the same. Empty: the
  *                 rules of the store
  * @param arbiter  the arbiter; owned by the caller
@@ -663,7 +663,7 @@ typedef struct llvs_schema {
 /** Releases the schema with all that it points to. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_schema_free(LLVS_OWNED llvs_schema *schema);
 /**
- * Returns the rules of a store at a version, with others added to them. Nothing is stored.
+ * Returns the rules of a store at a version, with the given rules added to them. Nothing is stored.
  *
  * Adds prefixes and patterns that the store does not have, and members of other sections (`"models"`, `"indexes"`). If both have a rule for
  * one pattern and the two differ in meaning, the store's stays, and the contradiction is reported. To change it nevertheless, save the

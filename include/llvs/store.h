@@ -373,12 +373,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
 /**
  * Registers a callback for versions that enter the store, whether added by other processes and handles, or through this one by saving,
  * merging, retrieving or reloading. It is called soon after they entered the history: there is no need to reload. Versions that arrive
- * close together cause one call. Versions that others added before the registration, and that this handle has not read yet, cause the first
- * call.
+ * close together cause one call. Versions that other handles added before the registration, and that this handle has not read yet, cause
+ * the first call.
  *
  * The system reports (inotify) when files of the store are written; nothing is polled. If it does not, as on network file systems, or if no
  * more watches are available, the store is polled every two seconds. For a store in memory or in a storage of the host, only versions
- * through this handle are reported: llvs_store_reload finds those of others.
+ * through this handle are reported: llvs_store_reload finds versions of other handles.
  *
  * The registration does not keep the store open; after the store is closed, the callback is not called any more.
  * @param fn, payload, payload_free  see "Callbacks" in common.h
@@ -653,14 +653,13 @@ typedef struct llvs_salvage_report {
  * @param target, target_options   the new store, which is created; it must not contain versions
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   the versions that were written, and what is lost
- * The damaged store may be open, except a database that is open in this process: close it first. Versions that others write to it meanwhile
- * may be in the new store or not.
- * Errors: LLVS_ERROR_NOT_FOUND (there is nothing to salvage), LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
- * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_BUSY (a database that is open in this process), and
- * LLVS_ERROR_INVALID_ARGUMENT (the target is within the damaged store): nothing was created. After LLVS_ERROR_STORE_NOT_EMPTY,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback) and storage errors, delete the new store. Cost: reads the damaged
- * store up to three times; memory for the history and for the ids of the values in new versions. For a database it also needs the
- * database's size on disk, beside the new store, until it ends. Since 0.1.
+ * The damaged store may be open, except a database that is open in this process: close it first. Versions that other handles write to it
+ * meanwhile may be in the new store or not. Errors: LLVS_ERROR_NOT_FOUND (there is nothing to salvage), LLVS_ERROR_NOT_A_STORE,
+ * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_BUSY (a
+ * database that is open in this process), and LLVS_ERROR_INVALID_ARGUMENT (the target is within the damaged store): nothing was created.
+ * After LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback) and storage errors, delete the new
+ * store. Cost: reads the damaged store up to three times; memory for the history and for the ids of the values in new versions. For a
+ * database it also needs the database's size on disk, beside the new store, until it ends. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options, llvs_bytes target,
     LLVS_BORROWED const llvs_store_options *target_options, LLVS_BORROWED const llvs_control *control,

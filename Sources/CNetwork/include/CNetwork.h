@@ -83,7 +83,7 @@ CURLcode llvs_curl_prepare_sftp(
 /* Sets how many connections to one host there may be. They stay open between requests. */
 void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int connections);
 
-/* Continues all transfers, then waits up to so many milliseconds for more bytes. Sets `running` to how many transfers have not ended.
+/* Continues all transfers, then waits up to this many milliseconds for more bytes. Sets `running` to how many transfers have not ended.
    SIGPIPE, which TLS may raise, does not reach the process. */
 CURLMcode llvs_curl_step(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int milliseconds, int *_Nonnull running);
 /* Returns the next transfer that ended, and sets its result; NULL if there is none. */

@@ -597,7 +597,7 @@ final class SyncerThread: @unchecked Sendable {
         if number == wholeRound { isWhole = isWhole && wasWhole; isInterrupted = isInterrupted || wasInterrupted }
         let isOver = !left.contains { $0.number == number }
         if isWhole && !isInterrupted && isOver { told.lastSuccess = time }
-        // Versions that others saved during the round may not have been sent.
+        // Versions that other threads or processes saved during the round may not have been sent.
         if isLeft { schedule.tell(.save, at: now) }
         // These versions may have arrived after the merge, if there was one.
         if after > rows, isLeft || !hasSent { schedule.tell(.arrival, at: now) }

@@ -1,5 +1,5 @@
-/// A walk over the DAG in steps, so that between two steps others can take the store's lock, or stop the walk. Its findings stay valid
-/// between steps: rows are only added, and those of stored versions do not change.
+/// A walk over the DAG in steps, so that between two steps other threads can take the store's lock, or stop the walk. Its findings stay
+/// valid between steps: rows are only added, and those of stored versions do not change.
 package protocol HistoryPass {
     associatedtype Outcome
     /// Visits about `steps` more versions. Returns the outcome, or nil if not finished.

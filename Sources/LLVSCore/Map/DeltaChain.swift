@@ -205,7 +205,7 @@ package final class DeltaChains: @unchecked Sendable {
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let chain = DeltaChain(slot, of: ordinal)
-            // Each is measured once, since that takes time in proportion to the changes of its maps.
+            // Each chain is measured once, since measuring takes time in proportion to the changes of its maps.
             chains.last?.weighMaps(beside: slot.root)
             // Each chain keeps its first map alive. One full chain is retained, for versions just before.
             if let full = chains.firstIndex(where: { !isOpen($0) }), chains[(full + 1)...].contains(where: { !isOpen($0) }) {

@@ -27,8 +27,8 @@ public protocol Storage: AnyObject, Sendable {
     /// Appended bytes survive a killed process at once, and a power cut after `sync`.
     func append(_ records: [RecordPieces]) throws -> [RecordPlace]
 
-    /// Makes everything durable that was appended through this storage by the time of the call, and everything that others appended and
-    /// `scan` has reported. Throws `.unknownOutcome` if that fails.
+    /// Makes everything durable that was appended through this storage by the time of the call, and everything that other processes
+    /// appended and `scan` has reported. Throws `.unknownOutcome` if that fails.
     func sync() throws
 
     /// Reports each record that was not reported or appended here before, whichever process appended it, and each damaged place found.

@@ -1,4 +1,4 @@
-/// Builds the history from records: when the store is opened, and when others have added versions.
+/// Builds the history from records: when the store is opened, and when other processes have added versions.
 extension Store {
     /// Opens the storage that the options name.
     /// - Throws: the same as `init(path:options:)`.

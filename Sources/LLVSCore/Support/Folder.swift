@@ -137,7 +137,7 @@ package final class Folder: Sendable {
         return try System.names(stream())
     }
 
-    /// Returns the matching names in it, in no order. For a directory in which others may have put any number of entries.
+    /// Returns the matching names in it, in no order. For a directory in which other programs may have put any number of entries.
     /// - Parameter control: checked on the way, like the checks of this thread's waits.
     /// - Throws: `Errno`, and the errors of the controls.
     func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {

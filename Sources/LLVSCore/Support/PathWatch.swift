@@ -127,7 +127,7 @@ package final class PathWatch: @unchecked Sendable {
         return .late
     }
 
-    /// Waits until there is no event for some milliseconds, at most so many times: events in quick succession count as one change.
+    /// Waits until there is no event for some milliseconds, at most this many times: events in quick succession count as one change.
     /// Returns whether there was one.
     package func settle(_ milliseconds: UInt32, atMost times: Int) -> Bool {
         var any = false

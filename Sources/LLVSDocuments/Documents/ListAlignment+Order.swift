@@ -1,6 +1,6 @@
 /// The order of the elements in the result.
 extension ListAlignment {
-    /// Up to so many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
+    /// Up to this many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
     private static let fewPairs = 1 << 12
 
     /// A move to report. A node is `MergeFrame.none` if that side removed the element.

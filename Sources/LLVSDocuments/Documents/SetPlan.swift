@@ -9,7 +9,7 @@ final class SetPlan {
     private let saves: Bool
     private let values: DocumentValues
 
-    /// - Parameter saves: whether the base is what an app makes of the older side.
+    /// - Parameter saves: whether the base is an app's rendering of the older side.
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
         self.saves = saves
         let inputs = [o, x, y].map { ref in (ref, values.isKind(ref, .array) ? values.tree(ref).children(of: ref.node) : []) }

@@ -340,7 +340,7 @@ struct TokenPlaces {
 private struct KnownTokens {
     /// The number of bytes after a token that decide where it ends: the size of the longest scalar.
     private static let decisive = 4
-    /// After so many equal bytes, a longer equal part is expected.
+    /// After this many equal bytes, a longer equal part is expected.
     private static let believed = 16
     /// The number of tokens to search back and ahead.
     private static let nearby = 8

@@ -93,7 +93,7 @@ package final class ValueForms: Sendable {
     }
 
     /// Returns the value to undo an edit to: the value before the edit, but in the edit's form and with the members that the edit
-    /// created. So no upgrade runs again over what others did since. Created counters and texts are left out.
+    /// created. So no upgrade runs again over later edits of other devices. Created counters and texts are left out.
     /// - Returns: nil unless the edit brought the value into a later form; and whether members besides the form's number were included.
     func kept(
         _ before: JSONText, in edited: JSONText, _ rules: ValueRules, work: DocumentControl

@@ -27,7 +27,7 @@ struct StoreKeys: Sendable {
     /// Whether this device has never read all files of rings. An unread file may have newer keys.
     var mayBeOld = false
 
-    /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
+    /// Identifies the keys of an encrypted remote that a device has used, so that an attacker cannot make it accept other keys. Not secret.
     struct Pin: Hashable, Sendable {
         let number: UInt32
         let recipient: AgeRecipient

@@ -67,7 +67,7 @@ struct PackedReading {
 
     /// Returns the failed packs to retry in this exchange. Half of them have failed for the shortest time, so that a file that is still
     /// arriving comes before files that can never be read. The other half have waited longest for a retry, so that each has its turn,
-    /// however many files others add.
+    /// however many files other devices add.
     private mutating func toTryAgain(_ failed: [Failed]) throws -> [Listed] {
         var chosen: [Listed] = [], names: Set<PackName> = []
         let paced = run.control.paced(.listing, doing: run.what)
@@ -344,7 +344,7 @@ struct PackedReading {
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
     }
 
-    /// Records that versions of a pack wait for others or for large values.
+    /// Records that versions of a pack wait for other versions or for large values.
     private mutating func wait(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry], _ outcome: PackTaking.Outcome) throws {
         let ids = outcome.waitingFor.union(outcome.incomplete), left = Set(try run.store.unknown(among: Array(ids)))
         if left.isEmpty, !outcome.isOverBudget {
@@ -391,7 +391,7 @@ extension [PackIndex.VersionEntry] {
 
 extension PackedRun {
     /// Records the fault of a file, which is reported once it is certain. The file is retried, soon if it may still be arriving. The record
-    /// is bounded, since others may upload any number of files.
+    /// is bounded, since other devices may upload any number of files.
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }

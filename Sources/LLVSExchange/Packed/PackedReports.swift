@@ -14,7 +14,7 @@ struct PackedReports: Equatable {
     var events: [Event] = []
     var move: Move?
 
-    /// Bounds, since others may write any number of them.
+    /// Bounds, since other devices may write any number of packs and writers.
     static let writersLimit = 256, chainLimit = 32, eventsLimit = 100
     /// Bytes of an address.
     static let addressLimit = 1_024

@@ -8,7 +8,7 @@ package struct PackedSettings: Sendable {
     var earliest: Int64 = 1_750_000_000
     /// The source of random numbers, and of the times written into files.
     var random = PackRandom.system
-    /// Waits for so many seconds, or until the check throws.
+    /// Waits for this many seconds, or until the check throws.
     package var wait: @Sendable (Double, () throws -> Void) throws -> Void = { seconds, check in
         let end = Clock.steady() + seconds
         while Clock.steady() < end {

@@ -139,7 +139,7 @@ extension History {
 }
 
 extension Store {
-    /// If the first side holds so many times the others' ids, the others' ids are looked up in it.
+    /// If the first side holds this many times as many ids as the others, their ids are looked up in it.
     private static let muchLarger = 4
 
     /// Returns a head that was merged before this one and is near it; nil if there is none.

@@ -224,7 +224,7 @@ extension HeldMerge.Outcome {
 /// Finds the common ancestors of a line and others that are merged into it, one after another. After a few of them, it records all
 /// ancestors of the line, so that each version is walked only once.
 private struct LineAncestors {
-    /// Up to so many lines are walked one by one.
+    /// Up to this many lines are walked one by one.
     private static let few = 16
     private var known = MergedAncestry(), tip = History.none, asked = 0
 

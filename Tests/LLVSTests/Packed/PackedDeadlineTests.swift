@@ -52,7 +52,7 @@ import Testing
             try device.save("\(n)", StorageConformance.bytes(seed: UInt64(n), count: size))
         }
     }
-    /// Returns whether a call completed, and expects that it took no more than so many seconds.
+    /// Returns whether a call completed, and expects that it took no more than this many seconds.
     private func within(_ seconds: Double, _ line: Line, _ body: (OperationControl) throws -> Void) throws -> Bool {
         let start = line.now
         defer { #expect(line.now <= start + seconds) }

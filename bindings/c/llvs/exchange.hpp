@@ -125,7 +125,7 @@ struct PlaceKeys {
     std::string passphrase;
     /// "AGE-SECRET-KEY-1...".
     std::vector<std::string> identities;
-    /// Further members of a place that is made with these, "age1...".
+    /// The recipients of further members ("age1..."), for a place that this exchange creates.
     std::vector<std::string> recipients;
 };
 

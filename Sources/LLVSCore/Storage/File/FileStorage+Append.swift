@@ -41,8 +41,8 @@ extension FileStorage {
         }
     }
 
-    /// Checks that a descriptor is free. The sync that follows opens directories and others' segments, one at a time: without a free
-    /// descriptor, nothing should be written.
+    /// Checks that a descriptor is free. The sync that follows opens directories and segments of other processes, one at a time. Without a
+    /// free descriptor, nothing should be written.
     private func expectDescriptor() throws {
         guard options.durability == .full, state.withLock({ durability.segmentsDirectory || !durability.foreign.isEmpty }) else { return }
         do throws(Errno) { _ = try directory.segmentsFolder.readable() } catch {

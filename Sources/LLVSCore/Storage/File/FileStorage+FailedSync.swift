@@ -68,7 +68,7 @@ extension FileStorage {
         }
     }
 
-    /// Marks others' segments whose sync failed: this process rewrites what is not known to be durable.
+    /// Marks segments of other processes whose sync failed: this process rewrites what is not known to be durable.
     func markForeignUnsynced(_ indices: [Int], haveBlobs: Bool) {
         if haveBlobs { blobs.isSyncUncertain = true }
         for index in indices {

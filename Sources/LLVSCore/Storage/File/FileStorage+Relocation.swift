@@ -137,8 +137,8 @@ extension FileStorage {
     }
 
     /// Looks for compacted segments of any process. Reads the heads of known ones again: the segments from which they were made long ago
-    /// may have been brought back by a syncing program and deleted by another program. - Returns: false if a listed segment could not be
-    /// read: it may have been compacted itself meanwhile.
+    /// may have been brought back by a syncing program and deleted by another program.
+    /// - Returns: false if a listed segment could not be read: it may have been compacted itself meanwhile.
     @discardableResult
     func discoverFolded() throws -> Bool {
         let names = try segmentNames()

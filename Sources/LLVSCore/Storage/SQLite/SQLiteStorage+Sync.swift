@@ -1,9 +1,9 @@
 /// Completes what SQLite does for a commit to survive a power cut.
 ///
-/// At `full`, SQLite syncs the log with each commit, including what others left unsynced in it. But it assumes that the name of an
+/// At `full`, SQLite syncs the log with each commit, including what other processes left unsynced in it. But it assumes that the name of an
 /// existing log is durable, even if a process at `normal` has just created it, and it ignores a failed sync of the directory. After a
-/// failed sync of the log, it rewrites its own part, but not what others wrote before it, which the system may have dropped: then the log
-/// would end there.
+/// failed sync of the log, it rewrites its own part, but not what other processes wrote before it, which the system may have dropped: then
+/// the log would end there.
 extension SQLiteStorage {
     private var log: String { path + "-wal" }
 
