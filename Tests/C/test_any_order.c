@@ -381,7 +381,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        /* First, since the child must come from a process without threads. */
+        /* This test is the first: its child must be forked from a process without threads. */
         cmocka_unit_test(a_process_ends_with_handles_open_and_threads_at_work),
         cmocka_unit_test(freed_in_shuffled_orders),
         cmocka_unit_test(freed_by_two_threads_at_once),

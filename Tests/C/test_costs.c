@@ -1017,7 +1017,9 @@ static void undos_cost_in_proportion(void **state) {
     }
 }
 
-/* The slack is smaller than one more of anything for each operation, or a tenth of what there are many of. */
+/*
+ * The slack is small enough to notice one more file operation or allocation for each operation, and a tenth more of a cost that is large.
+ */
 static void a_cost_that_grew_is_noticed(void **state) {
     size_t i;
     int column;

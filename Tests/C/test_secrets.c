@@ -1,6 +1,6 @@
 /*
- * What of secrets is in the memory of the process, and so in a core file of it: those of an exchange that is open, and none after it was
- * freed, or a call with them has returned. Looks through all memory that can be written.
+ * Which secrets are in the memory of the process, and so in a core file of it: the secrets of an exchange while it is open, and no secret
+ * after the exchange was freed, or after a call that was given the secret has returned. Looks through all memory that can be written.
  */
 #include "support.h"
 

@@ -249,7 +249,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     while (!__atomic_load_n(&heard, __ATOMIC_SEQ_CST)) nap(1);
     llvs_observer_free(observer);
     known = heard;
-    /* Another registration continues, and shows when the news have arrived that the first one must not receive. */
+    /* A second observer is called for the news that the first, released one must not receive: so the test knows that the news arrived. */
     OK(llvs_store_observe(store, note, &witnessed, NULL, &observer, &error));
     options.timestamp = 1e9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT,

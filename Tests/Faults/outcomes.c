@@ -339,7 +339,7 @@ static uint64_t folded(uint64_t hash, const void *bytes, uint64_t size) {
     return random_next(&state);
 }
 static uint64_t folder_digest(struct script *script, const struct names *names, int folder) {
-    /* A sum, so that the order of names does not matter. */
+    /* The hashes of the entries are added, so that the order of the names does not matter. */
     uint64_t sum = 1;
     for (size_t i = 0; i < names->count; i++) {
         const struct entry_of *entry = &names->entries[i];

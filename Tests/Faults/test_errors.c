@@ -122,7 +122,7 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         step = calls > most ? calls / most : 1;
         all += kind->action == FAULT_SHORT && kind->times > 1 ? 1 : (calls + step - 1) / step;
         if (is_short) {
-            /* A long history takes time, so the workloads with one share the kinds among them. */
+            /* A long history takes time. So each workload with a long history tries only a part of the kinds of faults. */
             int is_long = prepared->count > 500;
             if (is_long && (k + (unit->storage == LLVS_STORAGE_FILE) + (unit->workload->name[0] == 'o')) % 2) continue;
             most = is_long || kind->is_harmless || prepared->count > 60 ? 1 : 2;

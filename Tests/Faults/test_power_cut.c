@@ -299,7 +299,7 @@ static int after_a_kill(struct trial *trial, long budget) {
         if (run_in_child(survive, trial, 300) != 0) book_fail("the other process did not end well");
         faults->recording = 0;
         is_bad = book->failure[0] || look_at_recording(trial, &base, killed_at, budget, 0);
-        /* The kills that are left out have about as many. */
+        /* Kills that a short run leaves out would have about as many cuts each. */
         if (is_short) took(0, (KILLS_EVERY - 1) * trial->moments);
         free_tree(&base);
         if (is_bad) return 1;

@@ -217,7 +217,7 @@ static void edits(const struct work *work) {
     client_expect_all(&client);
     client_close(&client);
 }
-/* The whole text that is the base of the others is damaged, so all of them are unreadable. */
+/* The text that is stored whole is damaged. All other texts are differences from it, so none of them can be read. */
 static void prepare_damaged_base(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
     char first[ID_SIZE], last[ID_SIZE];

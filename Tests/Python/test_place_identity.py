@@ -229,7 +229,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
     before = files(tmp_path / "bobs")
     if was_link:
         path.unlink()
-        # A folder in the place of the link, and a link to another one.
+        # First a folder replaces the link, then a link to another folder.
         (tmp_path / "bobs").rename(path)
         with pytest.raises(llvs.NotFoundError, match="another store"):
             put(tmp_path, "ann", place, more="2")
@@ -243,7 +243,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
     path.unlink()
     path.symlink_to(tmp_path / "anns")
     assert put(tmp_path, "ann", place) == {"ann", "more"}
-    # A caller who allows to join them joins them.
+    # A caller who allows it joins the two places.
     path.unlink()
     path.symlink_to(tmp_path / "bobs")
     join(tmp_path, "ann", place)

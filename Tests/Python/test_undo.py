@@ -641,7 +641,7 @@ def test_edits_that_lost_in_several_merges(store: llvs.Store) -> None:
     at = store.merge(store.merge(mine, one), other)
     assert state(store, at)["d/1"] == {"name": "mine", "n": 7}
     done = store.revert(mine, at=at)
-    # The edit that first lost against it is in its place, and so wins against the other one.
+    # The edit that lost against the undone one in the first merge takes its place, and so wins against the other edit, too.
     assert state(store, done.version)["d/1"] == {"name": "B", "n": 3}
     assert [(c.newer, c.older) for c in done.conflicts] == [(b'"B"', b'"C"')]
 

@@ -118,8 +118,8 @@ enum llvs_layout_value {
     /** Many versions to a file, for few requests (docs/pack-format.md). */
     LLVS_LAYOUT_PACKED = 2,
     /**
-     * Both, so that devices with packs and other implementations can share a place; for a place that is empty or has single files. Not with
-     * keys.
+     * Both, so that devices with packs and other implementations can share a place; for a place that is empty or has the two files of each
+     * version. Not for encrypted places.
      */
     LLVS_LAYOUT_BRIDGED = 3
 };
@@ -576,7 +576,10 @@ typedef struct llvs_pack_options {
     /** For reading: 1 to 512 identities ("AGE-SECRET-KEY-1..."), one of which must open the stream; ASCII. NULL if there are none. */
     const llvs_bytes *identities;
     size_t identity_count;
-    /** Instead of these, for both: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Needs 64 MiB of memory for a moment. */
+    /**
+     * For writing and reading, instead of recipients and identities: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Needs 64
+     * MiB of memory for a moment.
+     */
     llvs_bytes passphrase;
 } llvs_pack_options;
 #define LLVS_PACK_OPTIONS_INIT { (uint32_t)sizeof(llvs_pack_options), 0, 0, 0, 0, 0, LLVS_NONE_INIT }

@@ -105,8 +105,8 @@ typedef struct llvs_peer_options {
      */
     llvs_bytes invitation;
     /**
-     * 1: the connection uses neither. People compare the digits of llvs_peer_state on both sides, and each side confirms with
-     * llvs_peer_confirm. Then the side that has a `pairing` sends it to the other one, which has none.
+     * 1: the connection uses neither a pairing nor an invitation. People compare the digits of llvs_peer_state on both sides, and each side
+     * confirms with llvs_peer_confirm. Then the side that has a `pairing` sends it to the other one, which has none.
      */
     llvs_bool compares_digits;
     uint32_t reserved;

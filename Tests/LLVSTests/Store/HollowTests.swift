@@ -8,7 +8,8 @@ import Testing
 @testable import LLVSMerge
 @testable import LLVSUpkeep
 
-/// Stores in which values have no bytes: all that reads says so, nothing takes them for damage, and the rest is as before.
+/// Stores in which values have no bytes: every call that reads such a value says so, no call reports it as damage, and all other values are
+/// as before.
 @Suite struct HollowTests {
     /// Which values become hollow.
     typealias Choice = (VersionID, ValueID) throws -> Bool

@@ -2,8 +2,8 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-/// Observing versions that others add, and other questions about a store as a whole. (Tests/Python/test_observing.py does it with another
-/// process.)
+/// Observing versions that other handles add, and other questions about a store as a whole. (Tests/Python/test_observing.py observes
+/// versions of another process.)
 @Suite struct StoreObservationTests {
     /// Waits until a condition holds.
     private func become(_ what: String, _ isSo: () throws -> Bool) throws {

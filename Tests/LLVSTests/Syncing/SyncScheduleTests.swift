@@ -283,7 +283,7 @@ import Testing
         schedule.tell(.front, at: 10)
         #expect(schedule.next(10) == whole("a", "b"))
         _ = try run(&schedule, 10, failing: full)
-        // Saves are sent only to the other place.
+        // Saves are sent only to the place that is not full.
         schedule.tell(.save, at: 11)
         #expect(try run(&schedule, 13) == SyncSchedule.Round(places: ["b"], onlySends: true))
         guard case .at(let poll) = schedule.next(14), case .now(let round) = schedule.next(poll) else { Issue.record("nothing"); return }

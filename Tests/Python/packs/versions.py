@@ -13,7 +13,7 @@ import value_differences
 
 from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, TooLarge, in_order
 
-#: The records before a version in its pack, by version id.
+#: The versions of the records that stand before a version in its pack, by version id.
 Bases = Mapping[str, engine.Version]
 
 

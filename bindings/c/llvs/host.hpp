@@ -130,7 +130,7 @@ private:
     static llvs_status append(void *payload, const llvs_bytes *records, std::size_t count, std::uint64_t *places, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
             std::vector<std::uint64_t> found = storage(payload).append(detail::views(records, count));
-            // The records are stored by now, but nothing could refer to them.
+            // The records may be stored, but without their places the store could not find them.
             if (found.size() != count)
                 throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage did not return one place for each record");
             for (std::size_t i = 0; i < count; i++) places[i] = found[i];

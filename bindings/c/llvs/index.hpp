@@ -52,7 +52,7 @@ struct IndexEntry {
     std::string id;
     /// Nothing if values were not requested.
     std::optional<std::string> data;
-    /// If values were requested: whether the bytes are there, as in Value.
+    /// If values were requested: whether the bytes are present, as in Value.
     llvs_value_state state = LLVS_VALUE_HERE;
 };
 

@@ -70,7 +70,7 @@ struct PeerOptions {
     std::vector<std::string> accepted;
     /// The code of an invitation, used for this connection; empty: the pairing is used.
     std::string invitation;
-    /// Whether the connection uses neither: people compare the digits of the state, and confirm with `confirm`.
+    /// Whether the connection uses neither a pairing nor an invitation: people compare the digits of the state, and confirm with `confirm`.
     bool compares_digits = false;
     /// Called before that many more bytes are stored; if it throws, the connection ends. It must not call the peer or its store.
     std::function<void(std::uint64_t)> quota;

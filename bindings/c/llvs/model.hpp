@@ -53,7 +53,7 @@ struct Change {
     llvs_change_kind kind;
     std::string id, data;
     VersionID stored_version;
-    /// For changes that were read: whether the bytes are there, as in Value.
+    /// For changes that were read: whether the bytes are present, as in Value.
     llvs_value_state state = LLVS_VALUE_HERE;
 
     /// Sets a new value.

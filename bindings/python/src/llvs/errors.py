@@ -140,8 +140,8 @@ class Error(Exception):
     #: The system's error number (`errno`) if a system call failed; else 0. An `OSError` has it as its `errno`, too.
     system_code: int
 
-    #: From `Coordinator.exchange` and `Coordinator.sync`: what was done nevertheless (an `ExchangeResult`, a `SyncResult`), with the result
-    #: and the error of each exchange. None for other calls.
+    #: From `Coordinator.exchange` and `Coordinator.sync`: what was done although the call failed (an `ExchangeResult` or a `SyncResult`),
+    #: with the result and the error of each exchange. None for other calls.
     result: Any = None
 
     #: The code of an error that Python code makes without naming one.

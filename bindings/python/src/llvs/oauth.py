@@ -268,7 +268,8 @@ def _locked(path: str) -> Iterator[None]:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another process may have removed the file of a third one.
+                # While this process waited, another one may have removed the lock file; then the lock is on a file that no other process
+                # opens.
                 is_held = os.path.samestat(os.fstat(descriptor), os.lstat(f"{path}.lock"))
             except (BlockingIOError, FileNotFoundError):
                 is_held = False

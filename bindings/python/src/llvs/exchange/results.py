@@ -162,7 +162,7 @@ def _text(bytes: Any) -> str:
 def _result(address: int, raised: Optional[list[BaseException]] = None) -> ExchangeResult:
     """What a result says. `raised`: what the call raised, the first failure of all; it is taken for the first error that is met."""
     result = _structs.llvs_exchange_result.from_address(address)
-    # By names that are there once: the interpreter keeps a name that was put together for each attribute that it is asked for.
+    # The names of the attributes are constants here: if they were composed at run time, the interpreter would keep a copy of each name.
     retrieved, sent, repaired = (
         tuple(decode(id) for id in _pages.bytes_array(ids, count))
         for ids, count in (
