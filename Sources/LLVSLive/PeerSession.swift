@@ -177,7 +177,7 @@ public final class PeerSession: @unchecked Sendable {
     }
     deinit { end() }
 
-    /// Stores what the next connection needs, and leaves the counts.
+    /// Stores what the next connection needs, and no longer counts as a session of the store.
     func end() {
         receiving.sink.keepUnfinished()
         PeerKnowledge.of(store).leave(ObjectIdentifier(self))
