@@ -33,7 +33,8 @@ final class KeyHistoryIndex: Sendable {
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
                 guard row.isSettled else { break }
-                // A discarded version has no descendants; its predecessors may have higher ordinals.
+                // A discarded version has no descendants, so the row is never asked for. Its predecessors are not noted: they may have
+                // higher ordinals.
                 guard row.state == .live else { steps.append((0, ordinal)); continue }
                 if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }

@@ -1,7 +1,7 @@
 /// Longest increasing subsequences. If there are several, takes the one that, from the left, includes each number as soon as possible.
 enum IncreasingRun {
-    /// Returns which of the numbers are in it; negative ones never are. O(n log n) time and O(n) memory, however far apart the numbers
-    /// are.
+    /// Returns which of the numbers are in the subsequence; negative ones never are. O(n log n) time and O(n) memory, however far apart the
+    /// numbers are.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
         let least = numbers.lazy.filter { $0 >= 0 }.min() ?? 0
         return try members(numbers.count, below: max(0, Int(numbers.max() ?? -1) + 1 - Int(least)), work) {
@@ -9,7 +9,7 @@ enum IncreasingRun {
         }
     }
 
-    /// Returns which of the keys are in it; keys at or above the limit never are.
+    /// Returns which of the keys are in the subsequence; keys at or above the limit never are.
     /// - Parameter sizes: for each key, how many it counts for; empty if each counts for one.
     static func members(_ keys: [UInt32], below limit: Int, sizes: [Int32], _ work: DocumentControl) throws -> TokenBits {
         func number(_ i: Int) -> Int32 { keys[i] < limit ? Int32(truncatingIfNeeded: keys[i]) : -1 }
