@@ -263,8 +263,8 @@ public struct StorageDamage: Hashable, Sendable {
     public var value: ValueID?
     /// The loss that the damage causes.
     public var lost: Loss
-    /// The version that causes the loss, if the value is a difference and its own bytes are whole: its base, which that version stored, is
-    /// damaged, and has an entry of its own. Repairing that version heals this value.
+    /// The version that causes the loss, if the value is a difference and its own bytes are whole. That version stored the base of the
+    /// difference. The base is damaged, and is reported by a place of its own. Repairing that version makes this value readable again.
     public var causedBy: VersionID?
     /// The place of the record concerned, if the storage does not know its version.
     var place: RecordPlace?
