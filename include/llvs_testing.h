@@ -207,7 +207,7 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  */
 typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage,
     LLVS_OWNED llvs_error **error);
-/** The same for a transport, called by llvs_check_transport. Since 0.1. */
+/** Makes a transport to a place, in the same way as llvs_make_storage_fn makes a storage. Called by llvs_check_transport. Since 0.1. */
 typedef llvs_status (*llvs_make_transport_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_transport **transport,
     LLVS_OWNED llvs_error **error);
 

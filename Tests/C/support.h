@@ -42,7 +42,7 @@
         llvs_error_free(error);                                                                       \
     } while (0)
 
-/* The same, with a message that names something. */
+/* Checks that the call fails with the code, and with a message that names something. */
 #define FAILS_NAMING(code, name, call)                                                                \
     do {                                                                                              \
         llvs_error *error = NULL;                                                                     \

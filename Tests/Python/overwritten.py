@@ -68,7 +68,7 @@ class Run:
         #: The step, the version that it made, and the predecessors of that.
         self.told: list[tuple[Step, str, tuple[str, ...]]] = []
         self.faults: list[tuple[str, str, int]] = []
-        #: The same for edits that had lost to a third number before.
+        #: The faults whose edit had lost to a third number before.
         self.roundabout: list[tuple[str, str, int]] = []
         #: The merges in that list whose member neither their own records nor records of an earlier merge name.
         self.untold: list[str] = []

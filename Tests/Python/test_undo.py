@@ -173,7 +173,7 @@ def test_undo_and_redo_step_by_step() -> None:
         # A new save leaves nothing to redo.
         saved(notes, 9)
         assert not notes.can_redo and notes.redo() is None
-        # The same after a save that changes nothing: it has nothing to undo.
+        # A save that changes nothing leaves nothing to redo either, and nothing to undo.
         assert notes.undo() is not None and notes.can_redo
         notes.save(update={"x": notes["x"]})
         assert not notes.can_redo

@@ -185,7 +185,7 @@ static void test_failing_allocations(void) {
     }
     printf("%d statements failed for lack of memory\n", failures);
     check(failures > 300, "allocations were failed");
-    /* The same while the extension is loaded. */
+    /* Allocations also fail while the extension is loaded. */
     for (i = 0; i < 200; i++) {
         sqlite3 *db;
         char *message = NULL;

@@ -473,7 +473,7 @@ typedef struct llvs_sync_place {
     uint64_t requests;
     uint64_t bytes_up;
     uint64_t bytes_down;
-    /** The same for all rounds since the start of the day (UTC), or of the syncer. */
+    /** Requests, and bytes sent and received, of all rounds since the start of the day (UTC), or of the syncer if that was later. */
     uint64_t requests_today;
     uint64_t bytes_up_today;
     uint64_t bytes_down_today;

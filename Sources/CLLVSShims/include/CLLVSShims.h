@@ -197,7 +197,7 @@ void llvs_shim_fill_standard(void);
 /* Calls open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Calls
    `llvs_shim_fill_standard` before it opens a file for writing. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* The same for a name in an open directory. */
+/* Opens a name in an open directory, in the same way as llvs_shim_open. */
 int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);
 /* Returns the flags for opening a directory in order to open its files. */
 int llvs_shim_held_directory(void);

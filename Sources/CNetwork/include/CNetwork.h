@@ -77,7 +77,7 @@ typedef struct llvs_curl_sftp {
 
 /* Sets all options of a request on a handle, and replaces those of an earlier request. Returns CURLE_OK, or the first error. */
 CURLcode llvs_curl_prepare(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request);
-/* The same over SFTP. A handle must not be used for both. */
+/* Sets all options of a request over SFTP. A handle must not be used for both functions. */
 CURLcode llvs_curl_prepare_sftp(
     const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request, const llvs_curl_sftp *_Nonnull sftp);
 /* Sets how many connections to one host there may be. They stay open between requests. */

@@ -27,7 +27,7 @@ func handle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: Static
     return handle
 }
 
-/// The same for a pointer that may be NULL.
+/// Returns the object of a handle, as `handle` does; nil for NULL.
 func optionalHandle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: StaticString) throws -> T? {
     pointer == nil ? nil : try handle(pointer, type, name)
 }

@@ -6,7 +6,7 @@ package enum Base64 {
     /// Appends the encoding of `data`. O(n).
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) { append(data, to: &out) { _ in } }
 
-    /// The same; `flush` is called with `out` after each 64 KiB, and may empty it.
+    /// Appends the encoding of `data`. `flush` is called with `out` after each 64 KiB, and may empty it.
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
         guard !data.isEmpty else { return }
         // A piece at a time, so that the array grows by amortised steps and no second copy is made.

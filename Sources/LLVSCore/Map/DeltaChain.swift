@@ -38,7 +38,7 @@ final class DeltaChain {
     /// The approximate bytes of memory.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
-    /// Bytes of its maps that are not shared with the map of the next chain, when that was begun.
+    /// The bytes of its maps that were not shared with the map of the next chain when the next chain was begun.
     private(set) var memoryOfMaps = 0
     func weighMaps(beside other: MapNode?) {
         memoryOfMaps = (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
@@ -214,7 +214,7 @@ package final class DeltaChains: @unchecked Sendable {
                 chains.removeFirst()
             }
             chains.append(chain)
-            // The new chain may grow to the limit of one.
+            // Leave room for the new chain to grow to its limit.
             while chains.count > 1 {
                 let memory = memory
                 guard memory.maps > account.mapsOfDeltas || memory.deltas + mostMemory > account.deltas else { break }

@@ -116,7 +116,7 @@ struct FlatMapBuilder {
         stack.append(Interval(depth: depth, start: start, built: carried.map { [(start, $0)] } ?? []))
     }
 
-    /// Writes an interval if its keys do not fit a leaf; they then stop waiting.
+    /// Writes an interval if its keys do not fit a leaf, and removes them from the waiting keys.
     private mutating func finish(_ interval: Interval) throws -> Subtree? {
         let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
         // Subtrees were written because they did not fit a leaf.

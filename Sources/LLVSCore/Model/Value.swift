@@ -68,7 +68,7 @@ public struct Value: Hashable, Sendable {
             case .preserve(let reference): reference.id
             }
         }
-        /// The same without the bytes of its value.
+        /// The change without the bytes of its value.
         package var withoutData: Change {
             switch self {
             case .insert(let id, _): .insert(id, data: [])

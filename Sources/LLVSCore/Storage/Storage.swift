@@ -73,7 +73,7 @@ public protocol Storage: AnyObject, Sendable {
     /// Stores bytes outside any record and returns their name. They are not visible until a record that names them is appended. `sync`
     /// covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
-    /// The same. The blob records this SHA-256 of its bytes (`blobTells`).
+    /// Stores bytes outside any record, as the function above, with their SHA-256 beside them (`blobTells`).
     func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID
     /// Stores a blob in pieces.
     /// - Parameter size: its total bytes; nil if that is not known beforehand.

@@ -138,7 +138,7 @@ package final class Folder: Sendable {
     }
 
     /// Returns the matching names in it, in no order. For a directory in which other programs may have put any number of entries.
-    /// - Parameter control: checked on the way, like the checks of this thread's waits.
+    /// - Parameter control: checked on the way, and so are the controls of this thread's waits.
     /// - Throws: `Errno`, and the errors of the controls.
     func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {
         var names: [String] = []

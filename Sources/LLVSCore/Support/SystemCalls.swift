@@ -20,7 +20,7 @@ package enum System {
         return try beyondStandard(fd)
     }
 
-    /// The same in an open directory. Does not follow a symbolic link: `ELOOP`.
+    /// Opens a name in an open directory. Does not follow a symbolic link: `ELOOP`.
     package static func open(_ name: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
         let fd = llvs_shim_openat(directory, name, flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, mode)
         if fd >= 0 { return try beyondStandard(fd) }
@@ -82,7 +82,7 @@ package enum System {
     /// Not retried: on Linux the descriptor is closed whatever close returns.
     package static func close(_ fd: Int32) { _ = cClose(fd) }
 
-    /// The same after writing: a network file system may report only now that it is full.
+    /// Closes a file that was written: a network file system may report only now that it is full.
     package static func closeWritten(_ fd: Int32) throws(Errno) {
         guard cClose(fd) != 0 else { return }
         let error = Errno.current
@@ -300,7 +300,7 @@ package enum System {
     /// Returns the names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] { try names(stream(open(path, O_RDONLY | O_DIRECTORY))) }
 
-    /// The same for an opened directory, which is closed.
+    /// Returns the names in an opened directory, which is closed.
     static func names(_ directory: DirectoryStream) throws(Errno) -> [String] {
         defer { closedir(directory) }
         var names: [String] = []

@@ -169,7 +169,7 @@ package struct JSONTree {
         return children(of: node, count: count)
     }
 
-    /// The same, for a known number of children.
+    /// Returns the children of a node whose number is known.
     func children(of node: UInt32, count: Int) -> [UInt32] {
         var children: [UInt32] = []
         // Reserve exactly: the children of long lists take as much memory as everything else.

@@ -29,7 +29,7 @@ struct KeyFileNotes: Equatable, Sendable {
     static let ringsLimit = 256, strangeLimit = 64
     /// The most files and bytes that one call reads for the first time.
     static let files = 256, bytes = 16 << 20
-    /// The same for a device that has used no keys of the place yet.
+    /// The most files and bytes that one call reads for the first time on a device that has used no keys of the place yet.
     static let filesOfNew = 4_096, bytesOfNew = 64 << 20
     /// The most files that one call reads again, and the most entries of `tried`.
     static let again = 16, triedLimit = 20_000

@@ -155,7 +155,7 @@ extension Exchange {
         if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
         return try members.current().bytes
     }
-    /// The same for connections: it follows the keys as last read, also later. Connections made with former keys end.
+    /// The pairing of the members, for connections: it follows the keys as last read, also later. Connections made with former keys end.
     /// - Throws: `.unsupported` if the exchange was opened without keys.
     public var memberPairing: MemberPairing {
         get throws {

@@ -240,7 +240,8 @@ extension PackedRun {
     /// Returns whether the file at the remote has the uploaded bytes.
     func isReadBack(_ name: PackName, _ size: Int) throws -> Bool { try readBack(name, size).get() }
 
-    /// The same. A failure means that the service does not return the file now, so the outcome is unknown.
+    /// Returns whether the file at the remote has the uploaded bytes. A failure means that the service does not return the file now, so the
+    /// outcome is unknown.
     func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {

@@ -31,7 +31,7 @@ package final class PackedRun {
     private var summarized: Coverage?
     /// The approximate size limit of a pack.
     var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max, state.refusedSize?.most ?? .max) }
-    /// The same for a pack that replaces others.
+    /// The approximate size limit of a pack that replaces others.
     var mergeLimit: Int { min(packLimit, state.cut?.most ?? .max) }
 
     init(

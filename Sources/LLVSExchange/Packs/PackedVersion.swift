@@ -103,7 +103,7 @@ package enum PackedVersion {
         let start = UInt64(contents.start)
         return try largeBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same for a payload in memory.
+    /// Returns the bytes of the values that are in blobs, for a payload in memory.
     package static func largeBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try largeBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
@@ -124,7 +124,7 @@ package enum PackedVersion {
         let start = UInt64(contents.start)
         return try differenceBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same for a payload in memory.
+    /// Returns the bytes of the values that are differences, for a payload in memory.
     package static func differenceBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try differenceBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
@@ -156,7 +156,7 @@ package enum PackedVersion {
         return try received(contents, reader, withBase: withBase, value: value)
     }
 
-    /// The same for a payload in memory.
+    /// Returns a version whose contents are a payload in memory, as a store receives it.
     package static func received(
         _ contents: Contents, _ payload: [UInt8], withBase: WithBase, value: (BlobReference) throws -> Store.Pulled
     ) throws -> Store.ReceivedVersion {

@@ -66,7 +66,7 @@ extension RemoteContents {
         case 416: self = .bytes([], isWhole: false)
         case 403, 423:
             let failure = error(response, request.what)
-            // Too many requests are not about the file; a locked file is.
+            // "Too many requests" concerns the server as a whole. A locked file (423) concerns this file alone.
             guard response.status == 423 || failure.code != .busy else { throw failure }
             self = .unreadable(failure)
         default: throw error(response, request.what)

@@ -596,7 +596,7 @@ import Testing
         #expect(known.mayNegotiate([5], at: 2_000), "where it is not known from where")
         for number in 0..<10 { #expect(known.mayNegotiate([6, UInt8(number)], from: "here", at: 2_001)) }
         #expect(!known.mayNegotiate([7], from: "here", at: 2_001))
-        // The same over links on which the other side is never recognized.
+        // The limit also holds over links on which the other side is never recognized.
         var refused: StoreError?
         for _ in 0..<1_000 where refused == nil {
             var wire = try Wire(self.store(), store)

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// The same with more ancestors than one search can find at once: for one version, and for all together.
+    /// The common ancestors are also right if there are more than one search can find at once: for one version, and for all together.
     @Test func basesOfManyAreThoseOfTheWholeWalk() throws {
         for seed in Sample.seeds(usual: 2, deep: 6) {
             var random = SeededRandom(seed: seed)

@@ -75,7 +75,7 @@ import Testing
         while try !within(3, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && calls > 3 && calls < 10, "\(calls)")
         #expect(line.now - before < 12.5)
-        // The same for the reader.
+        // The reader needs several calls, too, and receives everything.
         calls = 0
         while try !within(4, line, { _ = try b.exchange.retrieve($0) }), calls < 20 { calls += 1 }
         #expect(b.ids == a.ids && calls > 1 && calls < 10, "\(calls)")

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// The same without an earlier read or verification.
+    /// A retrieve brings the value back without an earlier read or verification, too.
     @Test(arguments: Place.allCases) func theNextRetrieveBringsItBack(place: Place) throws {
         try withTemporaryDirectory { directory in
             let subject = Subject(directory, place), (a, b) = try Self.make(subject, withLarge: false)

@@ -30,7 +30,8 @@ extension FileStorage {
         } catch {
             // The host closed the descriptor, which released its locks. So no more is appended until the store is opened again.
             if (error as? StoreError)?.systemCode == Errno.lost.code { throw error }
-            // The next save may be smaller, or space may be free by then: a new segment would need more of it.
+            // Keep the segment: the next save may be smaller, or find more free space, and a new segment would need more space than this
+            // one.
             if (error as? StoreError)?.code == .noSpace, writer.isReusable { throw error }
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {

@@ -21,7 +21,7 @@ extension Store {
         try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
     }
 
-    /// The same, with bytes that the caller owns.
+    /// Makes a version as the function above, with bytes that the caller owns.
     @discardableResult
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
