@@ -477,9 +477,9 @@ typedef struct llvs_size_row {
     uint64_t value_bytes;
     /** Bytes on the medium. */
     uint64_t bytes;
-    /** Of these, the bytes of values that prevail at a head. */
+    /** The part of `bytes` that belongs to values that prevail at a head. */
     uint64_t current_bytes;
-    /** Of these, the bytes of values that prevail at no head: only the past holds them. */
+    /** The part of `bytes` that belongs to values that prevail at no head: only the past holds them. */
     uint64_t past_bytes;
 } llvs_size_row;
 
@@ -489,7 +489,7 @@ typedef struct llvs_size_report {
     uint32_t reserved;
     /** Versions whose changes were counted. */
     uint64_t versions;
-    /** Of these, versions whose tables of changes are damaged: their unreadable parts count as "record". */
+    /** Those of the counted versions whose tables of changes are damaged: their unreadable parts count as "record". */
     uint64_t unread;
     /** The totals, as in a row. */
     uint64_t values;

@@ -194,7 +194,7 @@ extension PackedRun {
                 return size == part.size || size == PackedRun.notTold
             }
             there[digest] = parts.map(\.element.id)
-            // The others are sent again.
+            // All other parts are sent again.
             state.partials[digest]?.parts.removeLast(partial.parts.count - parts.count)
         }
         return there

@@ -379,7 +379,7 @@ import Testing
                 let ordinal = try store.requireOrdinal(first.id), place = try #require(try Self.hollowPlace(store, of: first.id))
                 store.lock.withWrite { store.dag.move(ordinal, to: place, checksum: 0) }
             }
-            // The second is not made from the first: which keys the old values had is not known any more.
+            // The index of the second version is not made from that of the first: it is no longer known which keys the old values had.
             #expect(try count(second) == 197)
             #expect(try wereThere || store.verify().damages.isEmpty)
         }

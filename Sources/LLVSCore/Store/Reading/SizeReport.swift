@@ -68,9 +68,9 @@ public struct SizeReport: Sendable {
         public var valueBytes: UInt64 = 0
         /// Bytes on the medium.
         public var bytes: UInt64 = 0
-        /// Of these, the bytes of values that prevail at a head.
+        /// The part of `bytes` that belongs to values that prevail at a head.
         public var currentBytes: UInt64 = 0
-        /// Of these, the bytes of values that prevail at no head: only the past holds them.
+        /// The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
         public var pastBytes: UInt64 = 0
         /// Creates counts of zero.
         public init() {}
@@ -101,7 +101,7 @@ public struct SizeReport: Sendable {
 
     /// Versions whose changes were counted.
     public var versions: UInt64 = 0
-    /// Of these, versions whose tables of changes are damaged: their unreadable parts count as `record`.
+    /// Those of the counted versions whose tables of changes are damaged: their unreadable parts count as `record`.
     public var unread: UInt64 = 0
     /// Everything.
     public var total = Counts()

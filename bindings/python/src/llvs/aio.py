@@ -184,7 +184,7 @@ class Link:
         parts = [asyncio.create_task(part) for part in (self._read(beginning), self._write(), self._tick())]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-            # The peer has ended before the call returns that says why.
+            # A call that ended the peer may still be running: wait for it, because it notes the reason.
             async with self._calling:
                 pass
             for part in parts:

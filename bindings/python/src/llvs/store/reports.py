@@ -46,9 +46,9 @@ class SizeRow(NamedTuple):
     value_bytes: int
     #: Bytes on the medium.
     bytes: int
-    #: Of these, the bytes of values that prevail at a head.
+    #: The part of `bytes` that belongs to values that prevail at a head.
     current_bytes: int
-    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    #: The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
     past_bytes: int
     #: In the row for the groups beyond the limit: the number of these groups; otherwise 0.
     combined: int = 0
@@ -63,7 +63,7 @@ class SizeReport(NamedTuple):
 
     #: Versions whose changes were counted.
     versions: int
-    #: Of these, versions whose tables of changes are damaged. Their unreadable parts count as "record".
+    #: Those of the counted versions whose tables of changes are damaged. Their unreadable parts count as "record".
     unread: int
     #: Values that are stored.
     values: int
@@ -71,9 +71,9 @@ class SizeReport(NamedTuple):
     value_bytes: int
     #: Bytes on the medium.
     bytes: int
-    #: Of these, the bytes of values that prevail at a head.
+    #: The part of `bytes` that belongs to values that prevail at a head.
     current_bytes: int
-    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    #: The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
     past_bytes: int
     #: By what the bytes are: "record" (headers and tables of changes), "value" (values within records), "blob" (values in files of their
     #: own), "cache" (what can be built again) and "other". They add up to the total.
