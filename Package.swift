@@ -75,9 +75,9 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// scripts/test sets this: the fuzz targets (Tests/Fuzz) and the typed models (bindings/swift) then stand on the debug build of the engine's
-// own tests instead of building the engine again. They stay packages of their own for everybody else: only models need swift-syntax, and
-// `fuzz` links with libFuzzer alone.
+// scripts/test sets this: the fuzz targets (Tests/Fuzz) and the typed models (bindings/swift) then use the debug build that the engine's
+// tests use, instead of building the engine again. Without it each is a package of its own: only the models need swift-syntax, and only
+// `fuzz` is linked with libFuzzer.
 if Context.environment["LLVS_WHOLE_TREE"] != nil {
     package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"))
     package.targets += [

@@ -1,17 +1,17 @@
 /*
- * Every workload on both sides: the store, and the versioned SQLite table that a good engineer writes by hand
- * (yardstick.sql). Both get the same data, in turns, each in a process of its own that does one workload.
+ * Runs every workload on both sides: the store, and the versioned SQLite table that a good engineer writes by hand (yardstick.sql). Both
+ * get the same data, in turns. Each workload runs in a process of its own.
  *
  *     bench [--only load,fetch] [--runs 5] [--json <file>] [--keep]
  *           [--n 10000,100000] [--ids uuid|contact|both|long] [--value-size 100] [--storage file|sqlite] [--budget <MiB>]
  *           [--quick] <folder>
  *
- * Without an option of the second line everything is run that docs/performance.md shows. With one or more of them, what
- * is run on such data (with --only as well, also what is not run on such data otherwise). Works in <folder>/bench. --keep leaves there what
- * workloads start from and takes what an earlier run left, so that a figure comes sooner: not across changes of the format. With --quick
- * the figures mean nothing.
+ * Without an option of the second line, runs everything that docs/performance.md shows. With such options, runs only the workloads that use
+ * such data; with --only as well, runs the named workloads on such data in any case. Works in <folder>/bench. With --keep the fixtures of
+ * workloads stay there, and those of an earlier run are used, so that a figure comes sooner. (Do not use it across changes of the format.)
+ * With --quick the figures mean nothing.
  *
- * One process of those that it starts, to be looked at with a profiler after a run with --keep:
+ * To profile one of the processes that it starts, after a run with --keep:
  *
  *     bench --side ours --workload fetch --n 100000 <folder>/bench/<fixture>
  */
@@ -34,7 +34,7 @@ typedef struct options {
 
 static options given = { 0, 0, 5, 0, 0, { 10000, 100000 }, 2, NULL, "both", NULL, NULL, NULL, NULL, NULL, 100, 0 };
 
-/* What is run when nothing else is asked for. Data of one kind follow each other, so that they are made once. */
+/* The data of a run without options. Data of the same kind are adjacent, so that they are made once. */
 static const data_kind plan[] = {
     { 1000, "uuid", 100, 0, 0, 0 },     { 1000, "contact", 100, 0, 0, 0 },
     { 10000, "uuid", 100, 0, 0, 0 },    { 10000, "contact", 100, 0, 0, 0 },
@@ -102,7 +102,7 @@ static void read_options(int count, char **arguments) {
     if (!given.folder || given.runs < 1 || given.runs > RUNS_MAX || given.size_count == 0 || given.value_size == 0) refuse();
 }
 
-/* Whether a list of names, divided by commas, has a name; there is none without a list. */
+/* Returns whether a list of names, separated by commas, has a name; false without a list. */
 static int is_listed(const char *list, const char *name) {
     size_t size = strlen(name);
     while (list) {
@@ -119,7 +119,7 @@ static void check_names(const char *list) {
     for (name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) workload_named(name);
 }
 
-/* ---- the process that does one side of one workload ---- */
+/* ---- the process that runs one side of one workload ---- */
 
 static int run_one(void) {
     setting setting = { NULL, { LLVS_STORAGE_FILE, 0, 0 }, 0, "", 0, 0, NULL };

@@ -82,7 +82,7 @@ def main():
     path = folder / "long.llvs"
     with llvs.Store(path, durability="normal") as store:
         fill(store, options.n)
-    # As in an installed package: modules are compiled once.
+    # Compile modules once, as in an installed package.
     surroundings = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
     surroundings.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "llvs.tools", "-s", str(path), "log"]

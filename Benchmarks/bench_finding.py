@@ -71,7 +71,7 @@ def run(folder, rows, count, back):
         first = head = store.make_version(insert=dict(zip(ids, texts))).id
         for i in range(back):
             head = store.make_version(head, update={draw.choice(ids): json.dumps(document(draw, i)).encode()}).id
-    # Drop from memory what was made before.
+    # Evict everything that was built before from memory.
     shutil.rmtree(folder / "store" / "cache", ignore_errors=True)
     with llvs.Store(folder / "store") as store:
         index = store.index(definition=definition)
@@ -142,7 +142,7 @@ def save(folder, rows, saves):
         for name in fields if is_warm else ():
             warm.append(notes.index(name, warm=True))
             warm[-1].find().count()
-    # In turn, so that other work of the machine affects all alike.
+    # Measure in turns, so that other work of the machine affects all alike.
     for turn in range(20):
         texts = [(f"contact/{draw.randrange(1_000):07}", json.dumps(document(draw, i)).encode()) for i in range(saves // 20)]
         for kind, notes in opened.items():

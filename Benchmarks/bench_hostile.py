@@ -51,7 +51,7 @@ class Spent:
     process = Path("/proc/self")
 
     def __init__(self, call):
-        # On Linux, writing 5 there resets the peak of memory.
+        # On Linux, writing 5 to clear_refs resets the peak of memory.
         if self.process.exists():
             (self.process / "clear_refs").write_text("5")
         memory = self.memory("VmRSS")

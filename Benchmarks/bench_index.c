@@ -1,13 +1,13 @@
 /*
- * Indexes beside those of SQLite on expressions over the same JSON, in one process, each asked from C for ids alone.
+ * Compares indexes with SQLite's indexes on expressions over the same JSON, in one process. Queries from C return ids alone.
  *
  *     bench_index [--quick] [--n <values>] [--words] <folder>
  *
- * 100,000 documents of about 300 bytes, or with --quick 5,000. Most of each are letters at random, which are stored as they are, or with
- * --words few words again and again, which are deflated. Shown are the medians of 11 turns, which alternate, and their ratio; and by
- * ourselves, since SQLite cannot, the median question after one changed value, of 1,000, and the first question 1,000 versions back. Beside
- * the time that passed is that of the processor, which says more where others work on the machine.
- * SQLite has 64 MiB of pages in memory, as we have by default. Works in <folder>/bench_index.llvs and bench_index.sqlite, which it
+ * Uses 100,000 documents of about 300 bytes, or with --quick 5,000. Most of a document are random letters, which are stored uncompressed,
+ * or, with --words, a few repeated words, which are compressed. Prints the medians of 11 alternating turns, and their ratio. For the
+ * library alone, since SQLite cannot do this, it also prints the median of 1,000 queries, each after one changed value, and the time of the
+ * first query 1,000 versions back. Beside the elapsed time it prints the processor time, which says more if other programs use the machine.
+ * SQLite has 64 MiB of pages in memory, like the library by default. Works in <folder>/bench_index.llvs and bench_index.sqlite, which it
  * removes.
  */
 #define _DEFAULT_SOURCE
@@ -34,11 +34,11 @@ typedef struct sides {
     char *ids;
     char (*names)[5];
     size_t count;
-    /* So that nothing is left out. */
+    /* A sum over the results, so that the compiler leaves nothing out. */
     unsigned long long seen;
 } sides;
 
-/* Of all threads of this process, in seconds. */
+/* The processor time of all threads of this process, in seconds. */
 static double processor_time(void) {
     struct timespec at;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &at);
@@ -73,7 +73,7 @@ static void words(char *text, size_t size, uint64_t *state) {
     }
 }
 
-/* A document of that number. */
+/* Writes the document with that number. */
 static size_t document(char *data, size_t room, const char *name, size_t number, uint64_t *state) {
     char first[9] = "", note[NOTE_SIZE + 1] = "";
     letters(first, 8, state);
@@ -149,7 +149,7 @@ static void open_ours(sides *sides, int read_only) {
     llvs_range range = LLVS_RANGE_INIT;
     llvs_value_block *block;
     llvs_error *error;
-    /* Where it is read only nothing is kept on disk. */
+    /* A store that is opened for reading caches nothing on disk. */
     options.read_only = (llvs_bool)read_only;
     must(llvs_store_open(llvs_str(sides->path), &options, &sides->store, &error), error);
     range.without_data = 1;
@@ -261,7 +261,7 @@ static void measure(sides *sides, size_t question) {
         questions[question].goal, median(worked, TURNS) * 1e3, median(theirs, TURNS) * 1e3, median(worked, TURNS) / median(theirs, TURNS));
 }
 
-/* One value changed, and asked again; and the first question at the version before all of that. */
+/* Changes one value and queries again; then makes the first query at the version before all of these changes. */
 static void measure_versions(sides *sides) {
     static double passed[CHANGES], worked[CHANGES];
     llvs_index_question question = LLVS_INDEX_QUESTION_INIT;
@@ -283,7 +283,7 @@ static void measure_versions(sides *sides) {
         change.data = llvs_bytes_make(data, document(data, sizeof data, name, i, &state));
         must(llvs_store_make_version(sides->store, llvs_id(&sides->head), &change, 1, sizeof change, NULL, &sides->head, NULL, &error),
             error);
-        /* The map of the version is not what is timed. */
+        /* Build the map of the version before the clock starts. */
         range.limit = 1;
         must(llvs_store_enumerate_block(sides->store, llvs_id(&sides->head), &range, &block, &error), error);
         llvs_value_block_free(block);

@@ -1,13 +1,13 @@
 /*
- * What it takes to keep one large value: the memory at its peak, in copies of the value, and the time.
+ * Measures what one large value costs: the peak of memory, in copies of the value, and the time.
  *
  *     bench_large [--quick] [--size <bytes>] [--storage file|sqlite] <folder>
  *
- * One GiB, or with --quick 96 MiB, is stored, also in pieces, fetched, also in parts, sent to a folder, retrieved from there, put into
- * a snapshot and restored from it, each step in a process of its own, with each storage. Shown is the peak of RssAnon, looked at
- * every millisecond, above that of a process that only opens the store. Fails when a step holds more than two copies (one where
- * it is fetched or retrieved; none where it is read in parts, or comes in pieces and the storage is a file) and 16 MiB. Works in
- * <folder>/bench_large, which it removes before and after. Needs eight times the size on disk.
+ * A value of 1 GiB, or with --quick 96 MiB, is stored at once and in pieces, fetched at once and in parts, sent to a folder, retrieved from
+ * there, written to a snapshot and restored from it. Each step runs in a process of its own, with each storage. Prints the peak of RssAnon,
+ * sampled every millisecond, minus the peak of a process that only opens the store. Fails if a step holds more than two copies and 16 MiB.
+ * (The limit is one copy for fetching and retrieving; it is none for reading in parts, and for storing in pieces in a file storage.) Works
+ * in <folder>/bench_large, which it removes before and after. Needs eight times the size on disk.
  */
 #define _DEFAULT_SOURCE
 #include <llvs.h>
@@ -43,7 +43,7 @@ static uint8_t *make_value(size_t size) {
     return value;
 }
 
-/* The words are those that come next. */
+/* Fails unless the words of the value are the next ones of the generator. */
 static void expect_words(const uint8_t *value, size_t size, uint64_t *state) {
     size_t at;
     for (at = 0; at + 8 <= size; at += 8) {
@@ -164,7 +164,7 @@ static void fetch_value(const place *place) { fetch_from(place, place->first); }
 static void fetch_retrieved(const place *place) { fetch_from(place, place->second); }
 static void fetch_restored(const place *place) { fetch_from(place, place->third); }
 
-/* From front to back in parts that do not fit the blocks, then anywhere. */
+/* Reads from front to back in parts that do not match the blocks, then at random places. */
 static void read_parts(const place *place) {
     enum { PART = 100000 };
     llvs_store *store = open_store(place, place->first);

@@ -142,7 +142,7 @@ class Words(Case):
 
     def edited(self, count, side):
         starts = sorted((found.start(), len(found[0])) for found in self.draw.sample(list(re.finditer(r"\w+", self.base)), count))
-        # From the end, so that earlier positions stay valid.
+        # Apply edits from the end, so that earlier positions stay valid.
         return [("replace", start, (length, self.word() + side)) for start, length in reversed(starts)]
 
     def applied(self, edits):

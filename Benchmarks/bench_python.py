@@ -132,7 +132,7 @@ def starts(code, times):
 def measure_import(times):
     """Measures by how many milliseconds `import llvs` delays the start of Python, alone and with a first store."""
     with tempfile.TemporaryDirectory() as compiled:
-        # As in an installed package: modules are compiled once.
+        # Compile modules once, as in an installed package.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = compiled
         codes = ("pass", "import llvs", "import llvs; llvs.Store(storage='memory').close()")

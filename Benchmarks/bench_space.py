@@ -238,7 +238,7 @@ def measure_history(name, differences, folder, quick):
     cold = []
     for _ in range(3 if quick else 10):
         with llvs.Store(folder, read_only=True) as store:
-            # Work that opening leaves to the first read does not count.
+            # Do the work that opening defers to the first read, so that it does not count.
             store.value("no such value", at=head)
             id = draw.choice(ids)
             begin = time.perf_counter()

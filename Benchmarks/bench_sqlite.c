@@ -1,10 +1,11 @@
 /*
- * What the SQLite extension adds to the library: each of its questions beside the same one asked in C, of one store in one process.
+ * Measures what the SQLite extension costs in addition to the library: each query through SQL beside the same query in C, on one store in
+ * one process.
  *
  *     bench_sqlite [--quick] [--n <values>] <folder>
  *
- * 100,000 JSON documents of 300 bytes, or with --quick 5,000. Both sides get the id and the bytes of each value and look at the first of
- * either. Shown are the medians of 11 turns, which alternate, and their ratio. Works in <folder>/bench_sqlite.llvs, which it removes.
+ * Uses 100,000 JSON documents of 300 bytes, or with --quick 5,000. Both sides get the id and the bytes of each value, and read the first
+ * byte of each. Prints the medians of 11 alternating turns, and their ratio. Works in <folder>/bench_sqlite.llvs, which it removes.
  */
 #define _DEFAULT_SOURCE
 #include <llvs.h>
@@ -25,7 +26,7 @@ typedef struct sides {
     sqlite3 *database;
     const char *path, *ids;
     size_t count;
-    /* So that nothing is left out. */
+    /* A sum over the results, so that the compiler leaves nothing out. */
     unsigned long long seen;
 } sides;
 

@@ -31,7 +31,7 @@ static metrics start(const comparison *comparison, const data_kind *kind, int si
     return run_process(arguments, takes_memory);
 }
 
-/* ---- what workloads start from ---- */
+/* ---- fixtures of workloads ---- */
 
 static void fixture_path(char *path, const comparison *comparison, const data_kind *kind, int side, fixture which) {
     snprintf(path, PATH_SIZE, "%s/%zu-%s-%zu-%s-%s%s", comparison->folder, kind->count, kind->ids, kind->value_size, fixture_names[which],
@@ -63,7 +63,7 @@ void remove_fixtures(const comparison *comparison, const data_kind *kind, const 
 
 /* ---- one run of one side ---- */
 
-/* Figures that follow from the others and from what is on disk. */
+/* Adds figures that are derived from the others and from the files on disk. */
 static void derive(metrics *found, const data_kind *kind, const workload *workload, disk_size before, disk_size after) {
     double payload = (double)kind->count * (double)(kind->value_size + (strcmp(kind->ids, "long") == 0      ? LONG_ID_SIZE
                                                                         : strcmp(kind->ids, "contact") == 0 ? 44
@@ -98,7 +98,7 @@ static metrics run_side(const comparison *comparison, const data_kind *kind, int
 
 /* ---- all runs ---- */
 
-/* That both sides read the same data, where they say what they read. */
+/* Checks that both sides read the same data, if they report what they read. */
 static void check(metrics all[2][RUNS_MAX], int runs, const workload *workload) {
     int run;
     for (run = 0; run < runs; run++) {
@@ -121,7 +121,7 @@ void compare(const comparison *comparison, const data_kind *kind, const workload
         }
     figures.others = share_of_others(begin);
     if (sides == 2) check(all, kind->runs, workload);
-    /* Looking at a process takes time from it: a run that counts for nothing else. */
+    /* Sampling a process slows it down, so memory is measured in a run of its own. */
     for (turn = 0; turn < sides && workload->flags & MEMORY; turn++) {
         metrics of_memory = run_side(comparison, kind, turn, workload, 1);
         for (run = 0; run < kind->runs; run++) set_metric(&all[turn][run], "memory", metric_named(&of_memory, "memory"));

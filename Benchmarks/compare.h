@@ -13,7 +13,7 @@ typedef struct comparison {
 } comparison;
 
 void compare(const comparison *comparison, const data_kind *kind, const workload *workload);
-/* Removes what workloads on this kind of data start from, but for what those on the next one need. `next` may be NULL. */
+/* Removes the fixtures for this kind of data, except those that the next kind needs. `next` may be NULL. */
 void remove_fixtures(const comparison *comparison, const data_kind *kind, const data_kind *next);
 
 #endif

@@ -3,7 +3,7 @@
 
 enum { LARGE = 64 << 10, STAMP_DISTANCE = 4096 };
 
-/* From one id to the next, and the bytes that each has behind its UUID. */
+/* The distance from one id to the next, and the bytes of each id after its UUID. */
 static size_t distance = 64, padding;
 
 void data_lengthen_ids(size_t size) {
@@ -18,7 +18,7 @@ uint64_t draw(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* printf takes longer for a million ids than the store takes to load them. */
+/* Formats without printf, which takes longer for a million ids than the store takes to load them. */
 static char *put_hexadecimal(char *to, uint64_t number, int digits) {
     int i;
     for (i = digits - 1; i >= 0; i--, number >>= 4) to[i] = "0123456789ABCDEF"[number & 15];
@@ -69,8 +69,8 @@ void data_value(uint8_t *value, size_t size, size_t i, size_t update) {
         fill(value, size, state);
         return;
     }
-    /* The bytes of a large value are made once for each buffer, and made different from place to place: to draw all of
-       them would take longer than to store them. */
+    /* The bytes of a large value are drawn once for each buffer, and then only changed at some places: drawing all of them would take
+       longer than storing them. */
     memcpy(&word, value, sizeof word);
     if (word == 0) fill(value, size, 1);
     for (at = 0; at + sizeof word <= size; at += STAMP_DISTANCE) {

@@ -11,12 +11,15 @@ uint64_t draw(uint64_t *state);
 /* `count` ids of upper-case UUIDs behind a prefix; ids[i] is at data_id(ids, i). */
 char *data_ids(size_t count, const char *prefix);
 enum { LONG_ID_SIZE = 4096 };
-/* From now on each id has so many bytes behind its prefix: hyphens behind the UUID. */
+/* From now on each id has `size` bytes after its prefix: the UUID, and then hyphens. */
 void data_lengthen_ids(size_t size);
 const char *data_id(const char *ids, size_t i);
-/* What update number `update` (0: the load) writes for id `i`. The buffer is zero, or was filled by this before. */
+/*
+ * Fills the buffer with the value that update number `update` (0: the load) writes for id `i`. The buffer must be zero, or filled by this
+ * function before.
+ */
 void data_value(uint8_t *value, size_t size, size_t i, size_t update);
-/* The id that update number `update` changes. */
+/* Returns the id that update number `update` changes. */
 size_t data_updated(size_t update, size_t count);
 
 #endif

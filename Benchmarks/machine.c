@@ -11,7 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* The rest of the first line that begins with `name`, without what is between them. */
+/* Reads the rest of the first line that begins with `name`, without the separator. */
 static void read_line(const char *path, const char *name, char *to, size_t size) {
     char line[512];
     FILE *file = fopen(path, "r");
@@ -48,7 +48,7 @@ void describe_machine(const char *folder, FILE *json) {
     read_line("/proc/loadavg", "", load, sizeof load);
     if (uname(&system) != 0) snprintf(system.release, sizeof system.release, "?");
     gigabytes = atof(memory) / 1048576;
-    /* What whoever built the kernel added to its version means nothing elsewhere. */
+    /* Remove the suffix of the distribution from the kernel's version. */
     system.release[strspn(system.release, "0123456789.")] = 0;
     load[strcspn(load, " ")] = 0;
     printf("llvs %s, SQLite %s, %s, %ld cores, %.0f GiB, %s, Linux %s, load average %s\n", llvs_version_string(), sqlite3_libversion(),
@@ -61,7 +61,7 @@ void describe_machine(const char *folder, FILE *json) {
                 load[0] == '?' ? "null" : load);
 }
 
-/* Seconds that all processors together were neither idle nor waiting for a disk. */
+/* Returns for how many seconds all processors together were neither idle nor waiting for a disk. */
 static double busy_seconds(void) {
     double user = 0, nice = 0, system = 0, idle, waiting, interrupts = 0, softly = 0, stolen = 0;
     FILE *file = fopen("/proc/stat", "r");

@@ -108,7 +108,7 @@ def most(kind):
 
     values, rules = inputs(kind)
     llvs.merge.merge_values(b"[1]", b"[2]", b"[3]", rules)
-    # On Linux, writing 5 there resets the peak of memory.
+    # On Linux, writing 5 to clear_refs resets the peak of memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = told("VmRSS")
     merged = llvs.merge.merge_values(*values, rules)

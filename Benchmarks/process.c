@@ -52,7 +52,7 @@ metrics run_process(char *const arguments[], int takes_memory) {
     fflush(stdout);
     child = fork();
     if (child == 0) {
-        /* Who ends the program that compares ends what it started. */
+        /* If the comparing program is ended, the programs that it started end, too. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(ends[1], 1);
         close(ends[0]);

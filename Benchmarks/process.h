@@ -15,24 +15,24 @@ typedef struct metrics {
     size_t count;
 } metrics;
 
-/* Starts the program, waits, and collects the figures that it reports. With `takes_memory` also "memory": the peak
-   of its RssAnon above what it was when the data was ready, in MiB, looked at every millisecond. */
+/* Starts the program, waits, and collects the figures that it reports. With `takes_memory` also measures "memory": the peak of its RssAnon
+   minus its RssAnon when the data was ready, in MiB, sampled every millisecond. */
 metrics run_process(char *const arguments[], int takes_memory);
-/* RssAnon of a process, in KiB; 0 when it is gone. */
+/* Returns RssAnon of a process, in KiB; 0 if the process has ended. */
 long anonymous_memory(pid_t process);
-/* NaN when there is none. */
+/* Returns NaN if there is no such metric. */
 double metric_named(const metrics *metrics, const char *name);
 void set_metric(metrics *metrics, const char *name, double figure);
 
 typedef struct disk_size {
     double apparent, allocated;
 } disk_size;
-/* Of the database in a fixture's folder, its notes aside. */
+/* Returns the size of the database in a fixture's folder, without its notes. */
 disk_size size_on_disk(const char *folder);
-/* Of a folder that is there. */
+/* Returns the absolute path of an existing folder. */
 char *absolute_path(const char *path);
 void remove_folder(const char *path);
-/* With `is_synced` a copy that is on disk, so that no later sync has to write it. */
+/* Copies a folder. With `is_synced` also syncs the copy, so that no later sync has to write it. */
 void copy_folder(const char *from, const char *to, int is_synced);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- what was found before, for rows that compare our figures with our own ---- */
+/* ---- earlier figures, for rows that compare our figures with each other ---- */
 
 typedef struct finding {
     const char *workload, *metric;

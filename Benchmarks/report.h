@@ -1,4 +1,4 @@
-/* Rows of figures: printed, written as JSON, judged by their goals. */
+/* Prints rows of figures, writes them as JSON, and compares them with their goals. */
 #ifndef BENCHMARKS_REPORT_H
 #define BENCHMARKS_REPORT_H
 
@@ -6,7 +6,7 @@
 #include "rows.h"
 #include <stdio.h>
 
-/* One kind of data, and how the store is asked to keep it. */
+/* One kind of data, and how the store stores it. */
 typedef struct data_kind {
     size_t count;
     const char *ids; /* "uuid" or "contact" */

@@ -1,6 +1,6 @@
 #include "rows.h"
 
-/* Goals are judged at the numbers of ids that they were set for. */
+/* Each goal applies to the numbers of ids for which it was set. */
 const row rows[] = {
     { "load", "ms", "load as one version", "ms", -1, RATIO, 0.5, 0, { 100000, 1000000 } },
     { "load", "ms_and_close", "  and close", "ms", -1, NO_GOAL },

@@ -1,4 +1,4 @@
-/* The rows of the table: which figure of which workload, and what it has to reach. */
+/* The rows of the table: the figure, the workload that it is from, and its goal. */
 #ifndef BENCHMARKS_ROWS_H
 #define BENCHMARKS_ROWS_H
 
@@ -17,8 +17,7 @@ typedef struct row {
     double goal;
     double sqlite_goal; /* of a store in SQLite storage, a ratio; 0: none */
     size_t at[2];       /* the numbers of ids that the goal is meant for; 0: any */
-    /* When set, the figure is not that of the metric, but how many times the same metric was of fewer ids, or of
-       another workload. */
+    /* If set, the figure is a ratio: the metric divided by the same metric for fewer ids, or of another workload. */
     size_t than_at;
     const char *than_workload;
 } row;

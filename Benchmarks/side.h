@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A version as either side names it. */
+/* A version by the name that a side gives it. */
 typedef struct version {
     llvs_version_id id; /* ours */
     int64_t number;     /* the yardstick's */
@@ -32,20 +32,20 @@ typedef struct side {
     const char *name;
     void *(*open)(const char *path, const opening *how);
     void (*close)(void *database);
-    /* For a thread that reads: `database` itself, or a connection of its own. */
+    /* Returns a database for a reading thread: `database` itself, or a new connection. */
     void *(*open_reader)(void *database);
     void (*close_reader)(void *database, void *reader);
-    /* The items in the form that `load` takes, made before the clock starts. */
+    /* Converts the items to the form for `load`, before the clock starts. */
     void *(*pack)(const item *items, size_t count);
     version (*load)(void *database, void *packed, size_t count);
-    /* A version with new data for some ids. */
+    /* Makes a version with new data for some ids. */
     version (*save)(void *database, const version *at, const item *items, size_t count);
     /* Copies the value; returns its size. */
     size_t (*fetch)(void *database, const char *id, const version *at, uint8_t *copy, size_t capacity);
-    /* Reads values in the order of ids; adds up their first bytes; returns how many. limit 0: all. */
+    /* Reads values in the order of ids, and adds up their first bytes. Returns the number of values. limit 0: all. */
     size_t (*enumerate)(void *database, const version *at, const char *prefix, size_t limit, uint64_t *sum);
-    /* How many values differ and of which kind: their ids are walked. With a `sum` their data is read, too, and its first
-       bytes are added up. */
+    /* Returns how many values differ, after a walk through their ids and kinds. With a `sum` reads their data, too, and adds up the first
+       bytes. */
     size_t (*differences)(void *database, const version *from, const version *to, uint64_t *sum);
     version (*merge_base)(void *database, const version *a, const version *b);
     version (*merge)(void *database, const version *a, const version *b);

@@ -147,7 +147,7 @@ static void write_notes(const setting *setting, notes notes) {
 
 /* ---- fixtures ---- */
 
-/* All values, as the load takes them. */
+/* Returns all values in the form for `load`. */
 static item *all_items(const setting *setting, const char *ids) {
     item *items = allocate(setting->count, sizeof *items);
     uint8_t *data = allocate(setting->count, setting->value_size);
@@ -187,8 +187,8 @@ static int make_older(const char *path, const struct stat *info, int kind, struc
     return 0;
 }
 
-/* An opening for each update. An hour passes after every five hundred: what the store put together meanwhile is deleted
-   a while after. */
+/* Opens the database for each update. The clock moves an hour after every five hundred, so that the store deletes segments that it
+   compacted meanwhile. */
 static version save_in_openings(const setting *setting, const char *ids, version at, size_t count) {
     char *folder = path_in(setting, "data");
     size_t i;
@@ -237,7 +237,7 @@ void run_load(const setting *setting) {
     report("syncs", counts.syncs);
 }
 
-/* In a program that is not linked to the library: it takes this process's place, and reports. */
+/* Runs a program that is not linked to the library. It replaces this process, and reports. */
 void run_startup(const setting *setting) {
     const char *path = LLVS_BINARY_DIR "/benchmark_helpers/benchmark_startup";
     (void)setting;

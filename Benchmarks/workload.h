@@ -1,4 +1,4 @@
-/* What is measured: each workload runs in a process of its own, on one side. */
+/* The workloads. Each runs in a process of its own, on one side. */
 #ifndef BENCHMARKS_WORKLOAD_H
 #define BENCHMARKS_WORKLOAD_H
 
@@ -14,7 +14,7 @@ typedef struct setting {
     const char *folder; /* holds the database, "data", and "notes" about it */
 } setting;
 
-/* What a workload starts from. */
+/* The fixture from which a workload starts. */
 typedef enum fixture {
     EMPTY,   /* a folder */
     LOADED,  /* one version of all values */
@@ -34,8 +34,8 @@ enum {
     SQLITE_TOO = 32 /* also with our SQLite storage */
 };
 
-/* The flags, and the number of ids above which it is not run (0: none), hold for runs of everything: what is asked for
-   by name is run. */
+/* The flags, and the number of ids above which a workload is not run (0: none), only apply to runs of everything. A workload that is
+   requested by name is run. */
 typedef struct workload {
     const char *name;
     fixture from;
@@ -53,21 +53,21 @@ void make_fixture(const setting *setting, fixture which);
 
 /* ---- for workloads ---- */
 
-/* Tells the process that started this one that what is in memory now is the data, not yet the work. */
+/* Reports to the parent process that the memory now in use is the data, before the work begins. */
 void report_ready(void);
-/* What this process has in memory that is no file's, in KiB. */
+/* Returns the anonymous memory of this process, in KiB. */
 long own_memory(void);
 void report(const char *metric, double figure);
 double now(void);
-/* What this process has written and synced so far, whoever in it did. */
+/* What this process has written and synced so far, in all its threads and libraries. */
 typedef struct counts {
     double bytes_written, syncs;
 } counts;
 counts counts_now(void);
-/* `count` operations on one value each, or fewer where that would be more than half a GiB. */
+/* Returns `count`, the number of operations on one value each, or fewer if they would move more than half a GiB. */
 size_t scaled(const setting *setting, size_t count);
 double median(double *figures, size_t count);
-/* A file of the setting's folder; the caller frees it. */
+/* Returns the path of a file in the setting's folder; the caller frees it. */
 char *path_in(const setting *setting, const char *name);
 /* The first version and the newest of the fixture. */
 typedef struct notes {
@@ -75,10 +75,10 @@ typedef struct notes {
 } notes;
 notes read_notes(const setting *setting);
 void *open_database(const setting *setting);
-/* `count` versions on `at`, numbered from `first_update`, of one value each. */
+/* Makes `count` versions on `at`, one value each, with the updates from number `first_update` on. */
 version save_updates(const setting *setting, void *database, const char *ids, version at, size_t first_update, size_t count);
 
-/* For the fixture of that kind. */
+/* Makes the fixture of that kind. */
 void fill_exchange_folder(const setting *setting);
 
 void run_load(const setting *setting);

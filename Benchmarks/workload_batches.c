@@ -1,4 +1,7 @@
-/* All values as ten versions one upon the other: each has to cost by itself, and not by what is there already. */
+/*
+ * Saves all values as ten successive versions. The cost of a version should depend on its own size, not on the values that the store has
+ * already.
+ */
 #include "data.h"
 #include "ours.h"
 #include "workload.h"
@@ -18,7 +21,7 @@ void run_batches(const setting *setting) {
     llvs_error *error;
     long before;
     if (count == 0) fail("there are fewer than %d ids", BATCHES);
-    /* In memory before anything is measured. */
+    /* Make the data in memory before anything is measured. */
     memset(changes, 0, count * sizeof *changes);
     memset(values, 0, count * setting->value_size);
     report_ready();
@@ -42,12 +45,12 @@ void run_batches(const setting *setting) {
         computed = (double)clock() - computed;
         last = made;
         if (batch == 0) report("first_ms", taken * 1e3);
-        /* A sum of several, since other programs may fall into one. */
+        /* Add up several batches, since other programs may disturb one. */
         if (batch < SIDE) first += taken, first_computed += computed;
         if (batch >= BATCHES - SIDE) newest += taken, newest_computed += computed;
     }
     report("last", newest / first);
-    /* Without waiting for the disk, which writes meanwhile what was loaded before. */
+    /* Do not wait for the disk, which is still writing what was loaded before. */
     report("last_computed", newest_computed / first_computed);
     report("kept", (double)(own_memory() - before) / 1024);
     start = now();

@@ -1,14 +1,14 @@
-/* Saves through a coordinator, which also notes where it is, beside versions made in a store of the same values: in turns, in one run. What
-   is reported is the median over all turns of what one took against the one beside it. */
+/* Compares saves through a coordinator, which also writes its position, with versions that are made in a store of the same values, in
+   turns, in one run. Reports the median, over all turns, of the ratio of the two times. */
 #include "data.h"
 #include "ours.h"
 #include "workload.h"
 #include <stdlib.h>
 
-/* Rounds of a third of a millisecond: what else runs on the machine takes a processor for longer, and so falls into few of them. */
+/* Rounds of a third of a millisecond: another program takes a processor for longer than that, and so disturbs few of them. */
 enum { ROUNDS = 400, SAVES = 25 };
 
-/* A coordinator over a store of its own, in which all values are saved as one version. */
+/* Opens a coordinator with a store of its own, in which all values are saved as one version. */
 static llvs_coordinator *open_coordinator(const setting *setting, const char *ids) {
     char *path = path_in(setting, "coordinated");
     llvs_store_options store = LLVS_STORE_OPTIONS_INIT;
@@ -35,7 +35,7 @@ static llvs_coordinator *open_coordinator(const setting *setting, const char *id
     return coordinator;
 }
 
-/* As save_updates, through a coordinator; seconds. */
+/* Does the same as save_updates through a coordinator. Returns the seconds. */
 static double save_coordinated(const setting *setting, llvs_coordinator *coordinator, const char *ids, uint8_t *value,
                                size_t first_update) {
     double start = now();
@@ -69,7 +69,7 @@ void run_coordinated(const setting *given) {
     coordinator = open_coordinator(&setting, ids);
     report_ready();
     database = open_database(&setting);
-    /* The first of both open files and fill caches; then who is first changes from round to round. */
+    /* The first saves of both open files and fill caches. After that, the two take turns at being first. */
     head = save_updates(&setting, database, ids, head, 1000000, SAVES);
     save_coordinated(&setting, coordinator, ids, value, 1000000);
     for (round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/* 1,000 versions from one store to another, which the yardstick has no counterpart for. */
+/* Moves 1,000 versions from one store to another. The yardstick has no counterpart. */
 #include "data.h"
 #include "ours.h"
 #include "workload.h"
@@ -19,7 +19,7 @@ static llvs_exchange *open_exchange(llvs_store *store, const char *url, int is_f
     return exchange;
 }
 
-/* Milliseconds of one way; fails unless `expected` versions travelled. */
+/* Returns the milliseconds of a send or a retrieve. Fails unless it moved `expected` versions. */
 static double travel(llvs_exchange *exchange, int is_sending, size_t expected) {
     llvs_exchange_result *result;
     llvs_error *error;
@@ -49,7 +49,7 @@ static void measure(const setting *given, const char *name, const char *url, int
     receiver = setting.side->open(path_in(&setting, name), &setting.how);
     from = open_exchange(sender, url, is_full);
     to = open_exchange(receiver, url, is_full);
-    /* What the fixture has, and the version that an earlier call of this made. */
+    /* Counts the versions of the fixture, and the version that an earlier call of this function made. */
     {
         llvs_exchange_result *result;
         llvs_error *error;
@@ -84,7 +84,10 @@ static char *folder_url(const setting *setting, const char *name) {
     return url;
 }
 
-/* What the file system takes to make as many files as 1,000 versions are in a folder, each beside its place and then put there. */
+/*
+ * Measures how long the file system takes for the files of 1,000 versions in a folder. Each file is written under a temporary name and
+ * renamed.
+ */
 static void measure_files(const setting *setting) {
     char *folder = path_in(setting, "files"), content[300] = "";
     size_t count = setting->quick ? 20 : 2000, rounds = setting->quick ? 1 : 3, round, i;
@@ -132,11 +135,14 @@ void fill_exchange_folder(const setting *setting) {
     llvs_exchange_free(exchange);
     setting->side->close(store);
     free(url);
-    /* The times of directories that changed a moment ago are not trusted. */
+    /* Wait, since the times of directories that changed a moment ago are not trusted. */
     nanosleep(&settled, NULL);
 }
 
-/* An exchange both ways between a store of 100,000 versions and a folder that has the same: what finding out costs. */
+/*
+ * Exchanges in both directions between a store with 100,000 versions and a folder with the same versions: the cost of finding nothing to
+ * do.
+ */
 void run_exchange_idle(const setting *setting) {
     char *url = folder_url(setting, "exchange");
     llvs_store *store = open_database(setting);

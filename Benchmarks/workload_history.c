@@ -18,7 +18,7 @@ static version save_one(const setting *setting, void *database, const char *ids,
     return at;
 }
 
-/* Two branches of 100 one-value versions each, made in turns, then merged; the next two begin at the merge. */
+/* Makes two branches of 100 one-value versions each, in turns, and merges them. The next two branches begin at the merge. */
 static void run_merges(const setting *setting, int is_same) {
     size_t rounds = setting->quick ? 2 : 7, round, i;
     char *ids = data_ids(setting->count, setting->prefix);
@@ -36,7 +36,7 @@ static void run_merges(const setting *setting, int is_same) {
         size_t first = (size_t)(draw(&state) % setting->count);
         for (i = 0; i < CHANGED; i++) {
             a = save_one(setting, database, ids, a, first + i, 3000000 + round * 1000 + i);
-            /* The other way round, so that in a conflict each side is the later one for half of the values. */
+            /* Make the other half in the opposite order, so that each side is the later one for half of the conflicts. */
             b = save_one(setting, database, ids, b, first + (is_same ? CHANGED - 1 - i : CHANGED + i), 4000000 + round * 1000 + i);
         }
         before = counts_now();
@@ -46,7 +46,7 @@ static void run_merges(const setting *setting, int is_same) {
         after = counts_now();
         written += after.bytes_written - before.bytes_written;
         syncs += after.syncs - before.syncs;
-        /* That both sides' changes are there. */
+        /* The changes of both sides must be present. */
         for (i = 0; i < 2 * CHANGED; i++) {
             setting->side->fetch(database, data_id(ids, (first + i) % setting->count), &base, copy, setting->value_size);
             sum += copy[0];
@@ -83,7 +83,7 @@ void run_differences(const setting *setting) {
     report("check", (double)found);
 }
 
-/* All that the 10,000 versions changed, with its bytes, in the order of the ids. */
+/* Reads everything that the 10,000 versions changed, with the bytes, in the order of the ids. */
 void run_differences_data(const setting *setting) {
     notes notes = read_notes(setting);
     void *database = open_database(setting);
@@ -120,8 +120,8 @@ static version save_many(const setting *setting, void *database, const char *ids
     return made;
 }
 
-/* Three heads, each one version that changes three tenths of the values, others each, but 40,000 at most: the third is
-   merged into what came of the other two. */
+/* Makes three heads of one version each. Each changes another three tenths of the values, 40,000 at most. The third head is merged into the
+   merge of the other two. */
 void run_merge_large(const setting *setting) {
     size_t changed = scaled(setting, setting->count * 3 / 10 < 40000 ? setting->count * 3 / 10 : 40000), i;
     char *ids = data_ids(setting->count, setting->prefix);
@@ -179,7 +179,7 @@ void run_merge_base(const setting *setting) {
     setting->side->close(database);
 }
 
-/* Two lines that take each other in, again and again; and what merging their ends costs then. */
+/* Makes two lines that merge each other again and again, and measures the merge of their ends. */
 void run_ladder(const setting *setting) {
     size_t rungs = setting->quick ? 100 : 10000, i;
     char *ids = data_ids(setting->count, setting->prefix);
@@ -202,8 +202,8 @@ void run_ladder(const setting *setting) {
     setting->side->close(database);
 }
 
-/* A line of 1,000 versions with a branch of 99 at each, made in turns, one value in each; a process that opens the store
-   then folds the 1,000 heads into one. */
+/* Makes a line of 1,000 versions with a branch of 99 versions at each, in turns, with one value in each version. A process that opens the
+   store then folds the 1,000 heads into one. */
 void run_heads(const setting *setting) {
     size_t heads = setting->quick ? 50 : 1000, length = setting->quick ? 4 : 99, i, j;
     char *ids = data_ids(setting->count, setting->prefix);
@@ -237,7 +237,7 @@ void run_heads(const setting *setting) {
     free(tips);
 }
 
-/* Many heads that part from one version, of one value each, folded into one. */
+/* Folds many heads of one value each, all based on one version. */
 void run_fold(const setting *setting) {
     size_t heads = setting->quick ? 200 : 20000, i;
     char *ids = data_ids(setting->count, setting->prefix);

@@ -40,7 +40,7 @@ static void *fetch_from_thread(void *opaque) {
     return NULL;
 }
 
-/* Fetches of random values; how many per second. */
+/* Fetches random values. Returns how many per second. */
 static double fetch_rate(const setting *setting, void *database, const char *ids, version at, uint64_t seed, size_t count, uint64_t *sum) {
     reader reader = { setting, database, ids, at, seed, count, 0 };
     double start = now();
@@ -82,8 +82,8 @@ static int keep_largest(const char *path, const struct stat *status, int type, s
     return 0;
 }
 
-/* What one read of as many bytes as a value has costs that is not in this process's memory: at random in the largest file of the
-   database, all of which the system has in its. In nanoseconds. */
+/* Measures one read of as many bytes as a value has, from the system's cache and not from this process's memory, at random places in the
+   largest file of the database. In nanoseconds. */
 static double read_cost(const setting *setting, size_t count) {
     char *folder = path_in(setting, "data");
     uint8_t *copy = allocate(1, setting->value_size);
@@ -107,7 +107,7 @@ static double read_cost(const setting *setting, size_t count) {
     return start * 1e9 / (double)count;
 }
 
-/* Random ids, after as many others: by one thread, and then by eight. */
+/* Reads random ids, after as many other reads: with one thread, and then with eight. */
 void run_fetch(const setting *setting) {
     char *ids = data_ids(setting->count, setting->prefix);
     version head = read_notes(setting).head;
@@ -151,7 +151,7 @@ void run_fetch_first(const setting *setting) {
     report("check", (double)sum);
 }
 
-/* Random ids, each at a random version, after as many others; and pages of a few values. */
+/* Reads random ids, each at a random version, after as many other reads; and pages of a few values. */
 static void read_past(const setting *setting, size_t versions) {
     enum { PAGES = 50, PAGE = 20 };
     char *ids = data_ids(setting->count, setting->prefix);
@@ -212,7 +212,7 @@ void run_enumerate(const setting *setting) {
     report("check", (double)sum);
 }
 
-/* Pages of 100 values under prefixes that a hundred values or more have. */
+/* Reads pages of 100 values, under prefixes that at least a hundred values have. */
 void run_prefix(const setting *setting) {
     enum { SCANS = 500 };
     version head = read_notes(setting).head;
@@ -238,7 +238,7 @@ void run_prefix(const setting *setting) {
     report("check", (double)sum);
 }
 
-/* One value of a database that this process opens: the clock starts before the opening. */
+/* Opens the database and reads one value. The clock starts before the opening. */
 void run_open(const setting *setting) {
     uint64_t state = (uint64_t)(now() * 1e9);
     char *ids = data_ids(setting->count, setting->prefix);

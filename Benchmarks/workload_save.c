@@ -20,7 +20,7 @@ static void *save_from_thread(void *opaque) {
     return NULL;
 }
 
-/* `count` versions in all; with several threads each on a line of its own from the newest version on. */
+/* Makes `count` versions in all. Several threads make lines of their own, which begin at the newest version. */
 static void run_saves(const setting *given, int is_full, size_t threads, size_t count) {
     setting setting = *given;
     char *ids = data_ids(setting.count, setting.prefix);

@@ -34,11 +34,11 @@ void yardstick_set_up(void) {
     size = fread(sql, 1, sizeof sql - 1, file);
     fclose(file);
     sql[size] = 0;
-    /* What a program that knows its memory would turn off: a lock around every allocation. */
+    /* Turns off a lock around every allocation, as a program that knows its memory would do. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* The text from the line "-- name: <name>" on; statements behind it are left to sqlite3_prepare's tail. */
+/* Returns the text from the line "-- name: <name>" on. Later statements are left to sqlite3_prepare's tail. */
 static const char *text_of(const char *name) {
     char line[64];
     const char *found;
@@ -60,7 +60,7 @@ static void run(database *database, const char *name) {
     check(database, sqlite3_exec(database->connection, copy, NULL, NULL, NULL));
 }
 
-/* A statement of its own: up to the next empty line. */
+/* Prepares the one statement up to the next empty line. */
 static sqlite3_stmt *prepare(database *database, const char *name) {
     const char *text = text_of(name), *end = strstr(text, "\n\n");
     sqlite3_stmt *prepared;
@@ -132,7 +132,7 @@ static sqlite3_int64 generation_of(database *database, sqlite3_int64 version) {
     return generation;
 }
 
-/* 36 characters, from a generator that costs nothing worth measuring. */
+/* Writes 36 characters, from a generator that costs next to nothing. */
 static void make_uuid(char uuid[37]) {
     static uint64_t state = 0x9E3779B97F4A7C15u;
     uint64_t a, b;
@@ -142,7 +142,7 @@ static void make_uuid(char uuid[37]) {
              (unsigned)(b >> 52), (unsigned long long)(b & 0xFFFFFFFFFFFFu));
 }
 
-/* A version of 0, 1 or 2 parents (0: none), in a transaction that has begun. */
+/* Makes a version with 0, 1 or 2 parents (0: none), in a transaction that has begun. */
 static sqlite3_int64 insert_version(database *database, sqlite3_int64 parent1, sqlite3_int64 parent2) {
     sqlite3_stmt *insert = database->statements[INSERT_VERSION];
     sqlite3_int64 generation1 = parent1 ? generation_of(database, parent1) : -1,
@@ -294,7 +294,7 @@ static int by_key_newest_first(const void *a, const void *b) {
     return order ? order : (x->version < y->version) - (x->version > y->version);
 }
 
-/* The base; and, when sides are given, what the versions of each side changed since, by key, the newest of each key only. */
+/* Finds the base. If sides are given, also finds what the versions of each side changed since: the newest change of each key. */
 static sqlite3_int64 walk_to_base(database *database, sqlite3_int64 a, sqlite3_int64 b, rows *sides) {
     sqlite3_stmt *walk = bound(database, WALK, a);
     sqlite3_int64 last = 0;
@@ -328,7 +328,7 @@ static version merge_base(void *opaque, const version *a, const version *b) {
     return base;
 }
 
-/* The newer version is the first parent; of two changes of one value the later wins. */
+/* The newer version is the first parent. If both changed a value, the later change wins. */
 static version merge(void *opaque, const version *a, const version *b) {
     database *database = opaque;
     rows sides[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };

@@ -1,4 +1,4 @@
-/* A hand-written versioned SQLite: yardstick.sql and what steps its statements. */
+/* A hand-written versioned SQLite table: yardstick.sql, and the code that steps its statements. */
 #ifndef BENCHMARKS_YARDSTICK_H
 #define BENCHMARKS_YARDSTICK_H
 

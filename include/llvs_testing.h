@@ -113,7 +113,7 @@ enum llvs_fault_kind_value {
 typedef struct llvs_fault {
     uint32_t struct_size;
     llvs_fault_kind kind;
-    /** The operations to which it applies; 0: all. */
+    /** The operations to which the rule applies; 0: all. */
     llvs_operations operations;
     /**
      * The code of failing operations, below zero; 0: LLVS_ERROR_TRANSPORT for transports, LLVS_ERROR_IO for storages, and
@@ -122,11 +122,11 @@ typedef struct llvs_fault {
     llvs_status code;
     /** The first operation to which it applies, counted from 1 among `operations` since the plan was made or reset; 0: 1. */
     uint64_t first;
-    /** To how many operations it applies from there on; 0: to all. 1 with `first` n: only to the n-th. */
+    /** The number of operations to which the rule applies from `first` on; 0: all. With 1, only to operation number `first`. */
     uint64_t count;
     /** Its probability for each of these, drawn from the seed of the plan: above 0, up to 1; 0: 1. */
     double probability;
-    /** Before the operation; at most 3,600,000. */
+    /** The delay before the operation; at most 3,600,000. */
     uint32_t delay_milliseconds;
     uint32_t reserved;
 } llvs_fault;
@@ -192,7 +192,7 @@ typedef struct llvs_check_report {
     /** The checks, in the order in which they ran, skipped ones included. */
     const llvs_check *const *checks;
     size_t check_count;
-    /** How many of them failed. */
+    /** The number of failed checks. */
     size_t failures;
 } llvs_check_report;
 /** Releases the report. Since 0.1. */
@@ -207,7 +207,7 @@ LLVS_API void llvs_check_report_free(LLVS_OWNED llvs_check_report *report);
  */
 typedef llvs_status (*llvs_make_storage_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_storage **storage,
     LLVS_OWNED llvs_error **error);
-/** The same for a transport, called by llvs_check_transport. Since 0.1. */
+/** Makes a transport to a place, in the same way as llvs_make_storage_fn makes a storage. Called by llvs_check_transport. Since 0.1. */
 typedef llvs_status (*llvs_make_transport_fn)(LLVS_BORROWED void *payload, uint64_t place, LLVS_OWNED llvs_transport **transport,
     LLVS_OWNED llvs_error **error);
 
@@ -238,14 +238,14 @@ typedef llvs_status (*llvs_disturb_fn)(LLVS_BORROWED void *payload, uint64_t pla
  */
 typedef llvs_status (*llvs_check_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_check *check, LLVS_OWNED llvs_error **error);
 
-/** What a storage or transport does not promise, or promises in addition; a set of these. Since 0.1. */
+/** Promises that a storage or transport does not make, or makes in addition; a set of these. Since 0.1. */
 typedef uint32_t llvs_traits;
 enum llvs_traits_value {
     /** A storage: its contents are lost when it is closed. */
     LLVS_TRAIT_VOLATILE = 1,
     /** A place can be open only once at a time. */
     LLVS_TRAIT_EXCLUSIVE = 2,
-    /** A transport: it reports to observers (llvs_transport_notify) that others sent versions to the place. */
+    /** A transport: it reports to observers (llvs_transport_notify) that another device sent versions to the place. */
     LLVS_TRAIT_TELLS = 4,
     /** A transport: it does not support snapshots. */
     LLVS_TRAIT_NO_SNAPSHOTS = 8

@@ -1,4 +1,7 @@
-/* What a program waits for that loads the library when it needs it: prints the milliseconds from dlopen to the end of a first call. */
+/*
+ * Measures how long a program waits if it loads the library when it needs it: prints the milliseconds from dlopen to the end of a first
+ * call.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <time.h>
@@ -14,7 +17,7 @@ int main(void) {
     void *library = dlopen(LLVS_BINARY_DIR "/lib/libllvs.so", RTLD_NOW | RTLD_LOCAL);
     int (*create)(void **, void **), result;
     void *token, *error;
-    /* A call that makes an object, so that the runtime of the library has begun to work. */
+    /* The first call makes an object, so that it includes the start of the library's runtime. */
     *(void **)&create = library ? dlsym(library, "llvs_cancel_token_create") : NULL;
     if (!create) {
         fprintf(stderr, "startup: %s\n", dlerror());

@@ -36,7 +36,7 @@ int llvs_shim_difference_apply(const void *streams, size_t streams_size, const v
         if (operation & 1) {
             if (!(at = read_number(at, operations_end, &shift))) return 0;
             uint64_t distance = shift >> 1;
-            /* Zigzag: an odd number means backwards, by one more than its half. */
+            /* Zigzag coding: an even number 2n means n forwards, an odd number 2n + 1 means n + 1 backwards. */
             if (shift & 1) {
                 if (distance >= end) return 0;
                 end -= (size_t)distance + 1;

@@ -101,7 +101,7 @@ int llvs_shim_has_memory(size_t size) {
 }
 
 #if defined(__linux__)
-/* Releases the reserve and returns 1, unless the size is larger than it. Another thread may have released it just before. */
+/* Releases the reserve and returns 1, unless the size exceeds the reserve. Another thread may have released it just before. */
 static int spare(size_t size) {
     if (size > RESERVE) return 0;
     let_go(__atomic_exchange_n(&llvs_shim_reserve, 0, __ATOMIC_ACQ_REL));

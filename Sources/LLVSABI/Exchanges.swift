@@ -19,7 +19,7 @@ final class ExchangeHandle: Handle, @unchecked Sendable {
 
 func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     let exchange = try handle(pointer, ExchangeHandle.self, "exchange").exchange
-    // For calls that would not notice by themselves that it is closed.
+    // For calls that would not notice by themselves that the exchange is closed.
     try exchange.checkOpen()
     return exchange
 }

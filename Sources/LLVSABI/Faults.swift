@@ -16,7 +16,7 @@ private final class BuiltInStorageHandle: StorageHandle, @unchecked Sendable {
         var options = options
         options.readOnly = options.readOnly || readOnly
         options.create = options.create && !readOnly
-        // The last plan ends the claim. Without plans, one without rules is used.
+        // The last plan ends the claim. If there are no plans, a plan without rules is used.
         var storage = try Store.makeStorage(path, options)
         for plan in plans.dropLast() { storage = try FaultyStorage(storage, plan: plan) }
         return try FaultyStorage(storage, plan: plans.last ?? FaultPlan()) { claim.end() }
@@ -51,7 +51,7 @@ private final class BuiltInTransportHandle: TransportHandle, @unchecked Sendable
     }
     override func openFiles() throws -> any RemoteFiles {
         let files = try ExchangeURL.files(url, place)
-        // Released at once, since nothing reports when they are closed; one place may be opened any number of times.
+        // The claim is released at once, since nothing reports when the files are closed. One place may be opened any number of times.
         release()
         return files
     }

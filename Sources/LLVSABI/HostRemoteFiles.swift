@@ -16,7 +16,7 @@ final class HostFilesHandle: TransportHandle, @unchecked Sendable {
     override func open(_ place: Exchange.URLOptions) throws -> any ExchangeTransport {
         let files = HostRemoteFiles(self)
         do { return try ExchangeURL.transport(over: files, place) } catch {
-            // They were not used, and the caller releases this handle.
+            // The callbacks were not used, and the caller releases this handle.
             files.forget()
             throw error
         }

@@ -17,7 +17,7 @@ class TransportHandle: Handle, @unchecked Sendable {
     final func claim(_ place: Exchange.URLOptions = Exchange.URLOptions()) throws -> any ExchangeTransport {
         try claimed { try open(place) }
     }
-    /// As `claim`, for the named files below.
+    /// Does the same as `claim` for the named files below.
     final func claimFiles() throws -> any RemoteFiles { try claimed { try openFiles() } }
     private func claimed<T>(_ open: () throws -> T) throws -> T {
         try lock.withLock {

@@ -1,7 +1,7 @@
 import CLLVS
 import LLVS
 
-// MARK: What is known of a place in packs
+// MARK: The knowledge about a place in packs
 
 /// Behind `llvs_remote`.
 final class RemoteStatusHandle: StructHandle<llvs_remote>, @unchecked Sendable {

@@ -14,7 +14,7 @@ final class Reply: Handle, @unchecked Sendable {
     private(set) var files: [RemoteEntry] = []
     private let token: CancelToken?
     private var check: (() throws -> Void)?
-    /// The error of `check`, with which the calling operation must end.
+    /// The error of `check`. The calling operation must end with it.
     private(set) var stop: (any Error)?
     init(questions: Int = 0, token: CancelToken? = nil, check: (() throws -> Void)? = nil) {
         answers = Array(repeating: nil, count: questions)

@@ -46,7 +46,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
     if input.busy_timeout != 0 { options.busyTimeout = input.busy_timeout }
     if input.file_mode != 0 { options.fileMode = input.file_mode }
     options.control = try control(input.control)
-    // Before a storage of the host is claimed.
+    // Check the options before a storage of the host is claimed.
     try options.check()
     guard input.host_storage == nil || input.storage == LLVS_STORAGE_HOST.rawValue else {
         throw StoreError(
@@ -113,7 +113,7 @@ public func llvs_store_statistics(
     _ error: ErrorOut!
 ) -> llvs_status {
     entry(error) {
-        // Before the counts of differences were appended.
+        // The size before the counts of differences were appended.
         _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics", earlierSizes: [80])
         let found = try handle(store, StoreHandle.self, "store").store.statistics(LLVSABI.control(control))
         fill(

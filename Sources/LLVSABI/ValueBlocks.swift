@@ -96,7 +96,7 @@ public func llvs_store_enumerate_block(
     }
 }
 
-// MARK: One value into memory of the caller's
+// MARK: Reading one value into memory of the caller
 
 /// The destination of a value read into the caller's memory; nothing is written if it does not fit. If there is no value the size is -1,
 /// which is SIZE_MAX.

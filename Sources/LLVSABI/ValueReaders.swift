@@ -1,7 +1,7 @@
 import CLLVS
 import LLVS
 
-// MARK: One value in parts
+// MARK: Reading one value in parts
 
 /// Behind `llvs_value_reader`.
 final class ValueReaderHandle: Handle, @unchecked Sendable {

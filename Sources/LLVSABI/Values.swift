@@ -47,7 +47,7 @@ private func fetchQuickly(
     }
 }
 
-/// As above, for a store that is retained.
+/// Does the same as above for a store that is retained.
 func fetch(
     _ id: llvs_bytes, at version: VersionID, from store: Store,
     into out: UnsafeMutablePointer<llvs_buffer>, _ stored: UnsafeMutablePointer<llvs_version_id>?

@@ -114,7 +114,7 @@ extension Store {
     public func newVersions() throws -> Observations<[VersionID]> {
         try Observations(ending: ended, together: { $0 + $1 }) { put in
             let ids = observeVersions(put)
-            // `observeAdditions` finds what others add; `observeVersions` reports it.
+            // `observeAdditions` finds versions of other handles and processes; `observeVersions` reports them.
             do { return [ids, try observeAdditions {}] } catch {
                 ids.cancel()
                 throw error

@@ -48,7 +48,7 @@ extension StoreCoordinator {
         try await exchangeAll(progress: progress).get()
     }
 
-    /// The same, but failures, including a cancellation, are returned with the results.
+    /// Exchanges as `exchange` does, but failures, including a cancellation, are returned with the results.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange, and the error that ended it.
     /// - Throws: the errors of the function without `async`.
@@ -88,7 +88,7 @@ extension StoreCoordinator {
         try await syncAll(selection: selection, arbiter: arbiter, metadata: metadata, progress: progress).get()
     }
 
-    /// The same, but failures, including a cancellation, are returned with the results.
+    /// Syncs as `sync` does, but failures, including a cancellation, are returned with the results.
     /// - Parameters:
     ///   - selection: which heads take part in the merge.
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.

@@ -70,7 +70,7 @@ extension BoxFiles {
         request.body = .bytes(body)
         // Despite the name of the header, Box expects a SHA-1.
         request.headers = [("Content-Type", "multipart/form-data; boundary=\(mark)"), ("Content-MD5", digest)]
-        // Safe to repeat: the second request is answered with the first one's file.
+        // The request is safe to repeat: the second one returns the file of the first.
         request.repeats = true
         request.isUpload = true
         return request
@@ -109,7 +109,7 @@ extension BoxFiles {
             guard var there = BoxFiles.conflict(response) else { throw BoxFiles.error(response, what) }
             if there.name != name { return .done(.refused(account.taken(upload.name, by: there.name))) }
             if there.isFolder { return .done(.refused(StoreError(.foreignFile, "a folder has its name"))) }
-            // It is this upload's file, by a request whose response was lost.
+            // An equal file is this upload's own: the response to an earlier request was lost.
             guard there.digest == digest else { return .conflict(there.id) }
             there.size = upload.size
             names.addFile(upload.name, there)

@@ -195,7 +195,7 @@ package final class BoxFiles: RemoteFiles, @unchecked Sendable {
         let entry = BoxFiles.entry(source), parent = entry?.parents.first, type = event["event_type"]?.string
         let isGone = parent == nil || type == "ITEM_TRASH" || source["item_status"]?.string.map { $0 != "active" } ?? false
         if lock.withLock({ known.isOnTheWay(id) && (isGone || !known.isKnown(entry)) }) { return forget() }
-        // It may be a folder that was looked up before.
+        // The entry may be a folder that was looked up before.
         if entry?.isFolder ?? false { lock.withLock { if !known.isKnown(entry) { known.unlist(parent) } } }
         for (directory, folder) in lock.withLock({ known.directories }) {
             let files = names.directory(directory), wasThere = files?.contains(id) ?? false

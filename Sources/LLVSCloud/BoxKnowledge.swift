@@ -19,7 +19,7 @@ struct BoxKnowledge {
         (inner, listed, way) = ([:], [], [])
         directories = [:]
     }
-    /// Discards which folders exist. Listed files stay valid, as far as events report changes.
+    /// Forgets which folders exist. Listed files stay valid, since events report their changes.
     mutating func lookAgain() { (inner, listed) = ([:], []) }
 
     // MARK: Folders

@@ -128,7 +128,7 @@ final class CloudKitAccount: Sendable {
 
     private func perform(_ request: HTTPRequest, _ check: Check) throws -> HTTPResponse {
         if try isServer() { return try client.perform(request, check) }
-        // A token may be valid for one request: only one at a time, across all processes.
+        // A token may be valid for one request only, so requests are made one at a time, across all processes.
         return try keeper.withLock(check) {
             let found = try keeper.read()
             guard let api = found["api_token"]?.string, let token = found["web_auth_token"]?.string, CloudKitAccount.isPrintable(api),
@@ -148,7 +148,7 @@ final class CloudKitAccount: Sendable {
             throw unusable(doing, "holds no place for an asset")
         }
         var request = HTTPRequest(method: .post, address: address, doing: "\(doing) in \(place.description) at")
-        // The address itself is secret, and valid once.
+        // The address itself is a secret, and is valid for one request.
         (request.isAnonymous, request.isSecret) = (true, true)
         request.body = body
         request.headers = [("Content-Type", "application/octet-stream")]
@@ -219,7 +219,7 @@ final class CloudKitAccount: Sendable {
         error.httpStatus = Int32(clamping: response?.status ?? 0)
         if let seconds = answer["retryAfter"]?.seconds {
             error.retryAfter = seconds
-            // Also if only one record has it.
+            // Pause even if only one record has `retryAfter`.
             pace.pause(until: Clock.steady() + seconds)
         }
         return error

@@ -1,6 +1,6 @@
 /// Follows the pages of a list. Detects lists that return to an earlier page or never end.
 struct CloudPages {
-    /// The most pages, and the most empty ones in sequence.
+    /// The most pages, and the most successive empty pages.
     private static let most = 20_000, mostEmpty = 100
     private var tokens: Set<String> = []
     private var empty = 0

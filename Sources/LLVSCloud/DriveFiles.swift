@@ -124,7 +124,7 @@ package final class DriveFiles: RemoteFiles, @unchecked Sendable {
         guard let first = components.first else { return [] }
         let isFolder = "mimeType = \(DriveFiles.literal(DriveFiles.folderType))"
         if known.root == nil, components.dropFirst().contains(first) {
-            // Otherwise folders of that name at the top could not be distinguished from others.
+            // Without this query, a folder of that name at the top could not be distinguished from one further down.
             let query = "\(DriveFiles.literal(top)) in parents and name = \(DriveFiles.literal(first)) and \(isFolder) and trashed = false"
             if let root = try search(query, "Finding a folder", check)?.first?.parents.first { known.root = root }
         }

@@ -8,7 +8,7 @@ final class DriveKnowledge: Sendable {
         var folders: [String: [String]] = [:]
         /// Ids of all folders on the paths to those.
         var way: Set<String> = []
-        /// Folders created by this process, and until when they count as existing although no list shows them.
+        /// Folders that this process created, and the time until which they count as existing although no list shows them.
         var made: [(entry: CloudEntry, until: Double)] = []
         var ids: [String] = []
     }

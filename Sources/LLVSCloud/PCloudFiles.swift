@@ -246,7 +246,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
         let found = answer["metadata"], kept = answer["checksums"]?.elements.first
         let entry = (found?.isObject == true ? found : found?.elements.first).flatMap(PCloudFiles.entry)
         guard let entry, entry.size == upload.size, kept?["sha1"]?.string.map({ $0 == digest }) ?? true else {
-            // Removed, since lists show only its size, by which it might count as complete.
+            // Remove the file: lists show only its size, so it might count as complete.
             if upload.isNew, let entry { try? remove(entry, upload.name, check) }
             throw account.otherBytes(what)
         }
@@ -260,7 +260,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             let stat = request("listfolder", [("path", path(upload.name)), ("nofiles", "1")], "Checking \(upload.name)")
             return try ask(stat, check) == nil ? nil : .refused(StoreError(.foreignFile, "a folder has its name"))
         }
-        // It is this upload's file, by a request whose response was lost.
+        // An equal file is this upload's own: the response to an earlier request was lost.
         return there == digest ? .published : .exists
     }
     private func sha1(of name: String, _ check: Check) throws -> String? {
@@ -293,7 +293,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             guard PCloudFiles.result(response) == PCloudFiles.noSession else {
                 return try settle(upload, digest, response, save.what, check)
             }
-            // By a request whose response was lost.
+            // An earlier request made it, and its response was lost.
             if try sha1(of: upload.name, check) == digest { return .published }
         }
         throw account.lostUpload("\(doing) in \(place.description)")

@@ -67,8 +67,8 @@ struct AskedVersions {
 extension PeerKnowledge {
     /// Returns the versions to request over a link: those that are not stored. Records them as requested.
     /// - Parameters:
-    ///   - evenElsewhere: whether to request also those that are on their way over another link.
-    ///   - isLate: whether those had their time.
+    ///   - evenElsewhere: whether to request also versions that are on their way over another link.
+    ///   - isLate: whether the time for versions on their way has passed.
     /// - Returns: nil if some of them are on their way over another link.
     func lacking(
         _ ids: [VersionID], over link: AskedVersions.Link, in store: Store, evenElsewhere: Bool, isLate: Bool = true,

@@ -35,7 +35,7 @@ enum LiveFrame: Equatable {
     static let asks: UInt32 = 1
     /// A feature: compares ranges if lists would be too long.
     static let comparesRanges: UInt32 = 2
-    /// A feature: sends and reads up to which ordinal the order of earlier incarnations is that of this one.
+    /// A feature: exchanges earlier incarnations, each with the ordinal up to which its order is the same as that of this incarnation.
     static let tellsEarlier: UInt32 = 4
     /// A feature: answers the HAVE of a known side with LIST.
     static let listsWhenKnown: UInt32 = 8

@@ -86,7 +86,7 @@ enum LiveSocket {
                         bind(fd, place, size) == 0
                     else { throw error }
                 }
-                // Before any device can connect.
+                // Restrict the path before any device can connect.
                 if case .path(let path) = address {
                     made = path
                     guard chmod(path, 0o600) == 0 else { throw Errno.current }

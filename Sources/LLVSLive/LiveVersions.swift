@@ -1,7 +1,7 @@
 /// Encodes versions for a link: docs/live-protocol.md, "DATA". Values above 1 MiB are requested one by one.
 struct VersionSource {
     private let store: Store
-    /// By SHA-256: the places of the large values that sent versions refer to.
+    /// The large values to which sent versions refer: their places, by SHA-256.
     private var large: [[UInt8]: (version: VersionID, index: Int)] = [:]
     /// The value that was read last, and up to where.
     private var open: (sha256: [UInt8], reader: ValueReader, end: Int)?
@@ -112,7 +112,7 @@ struct VersionSink {
     private let quota: (@Sendable (_ bytes: Int) throws -> Void)?
     private var batch: [Store.ReceivedVersion] = []
     private var batchSize = 0
-    /// Where the versions of the batch are in it.
+    /// The index of each version in the batch.
     private var places: [VersionID: Int] = [:]
     /// Limits how many bytes the values that are differences may take, and their bases.
     private let account: SourceAccount
@@ -248,7 +248,7 @@ struct VersionSink {
                     (waiting, blobs, parts) = (kept.waiting, kept.blobs, kept.parts)
                     return
                 }
-                // Count each value as often as the version has it: so many bytes are stored.
+                // Count a value as often as it occurs in the version, since each occurrence is stored.
                 let large = try PackedVersion.largeBytes(contents, payload), came = contents.blobs.values.map(\.size)
                 guard SourceAccount.isInProportion(large, to: came.reduce(UInt64(payload.count), SourceAccount.sum)) else {
                     throw LiveFault(.bound, "the large values of a version take \(large) bytes")
@@ -304,14 +304,15 @@ struct VersionSink {
 
     /// Returns whether a version is present and need not be compared or repaired: then its values need not be made.
     private func isWholeHere(_ id: VersionID) throws -> Bool {
-        // If the id is not computed, that of the other side may be another version.
+        // If the id is not a content id, the other side may have another version under it.
         guard id.hasContentForm, store.records.knownDamage.isEmpty else { return false }
         return try store.unknown(among: [id]).isEmpty
     }
 
     /// The values that are differences, and their bases, take more than the account allows.
     private struct OverBudget: Error {}
-    /// Stores the versions before it, and lets the next link request whole values, so that another implementation makes progress as well.
+    /// Stores the versions before the given one, and makes the next link request whole values, so that a link to another implementation
+    /// progresses, too.
     private mutating func overBudget(_ id: VersionID) -> LiveFault {
         PeerKnowledge.of(store).readsNoDifferences()
         (kept, keptSize) = (batch.count, batchSize)

@@ -216,7 +216,7 @@ public enum Nearby {
                 client, place.interface, place.protocolNumber, service.name, service.kind, service.domain, Finder.anywhere, 0,
                 { resolver, interface, protocolNumber, event, name, kind, domain, _, address, port, _, _, payload in
                     guard let finder = Finder.of(payload) else { return }
-                    // Otherwise it would continue to report changes, which the browser reports as well.
+                    // Free the resolver, or it would continue to report changes, which the browser reports as well.
                     defer { if !finder.isInChild { _ = finder.avahi.service_resolver_free(resolver) } }
                     guard let name = Finder.text(name) else { return }
                     let place = Place(interface: interface, protocolNumber: protocolNumber)

@@ -1,8 +1,8 @@
 /// Caches what is known of links for the next opening of a store.
 ///
-/// Each opening begins a new incarnation, so that two copies of a store never give one name to two orders. It also states up to where it
-/// continues the order of earlier incarnations, as far as that was written. A store that was reset states less than before, so what a
-/// device remembers of it no longer matches.
+/// Each opening begins a new incarnation, so that two copies of a store never give one name to two orders. It also states up to which
+/// ordinal it continues the order of earlier incarnations, as far as that was written. A store that was reset to an older state continues
+/// less of it, so what other devices remember no longer matches.
 extension PeerKnowledge {
     static let name = "live-peers", version: UInt32 = 1
     /// The least seconds between two writes while links last.

@@ -62,8 +62,8 @@ public final class PeerListener: @unchecked Sendable {
         var isHeard = false
     }
 
-    /// Seconds until the other side must be known. Of one source, no more connections are read than it has strangers left; the others
-    /// wait.
+    /// The seconds until the other side must be known. From one source, only as many connections are read as it may still have strangers;
+    /// the others wait.
     static let patience = PeerSession.patience
     /// The number of connections that are accepted before others are read.
     private static let atOnce = 8
@@ -306,7 +306,7 @@ public final class PeerListener: @unchecked Sendable {
                 if isReady ? greet(i) : greeting.until <= now { greetings.remove(at: i) }
                 if !isReady, greeting.until <= now { giveUp(greeting) }
             }
-            // After that: a connection whose bytes have arrived is not silent.
+            // Accept only after reading, so that a connection whose bytes have arrived does not count as silent.
             if all[1].revents != 0 { pause = !letIn() }
         }
         for greeting in greetings { LiveSocket.drop(greeting.descriptor) }

@@ -227,7 +227,7 @@ extension PeerSession {
     /// Answers a known side which of its versions are present. It sends the rest.
     private func answer(_ theirs: LiveFrame.Have) throws {
         guard mayNegotiate else {
-            // Then it sends everything that arrived on its side.
+            // After this answer the other side sends everything that arrived on its side.
             return try say(.list(LiveFrame.Listed(hasMore: true, bits: theirs.ids.map { _ in false })))
         }
         var negotiation = try Negotiation(store, hash: link.hash, hashesLimit: options.hashesLimit)

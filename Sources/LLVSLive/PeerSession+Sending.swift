@@ -12,8 +12,8 @@ extension PeerSession {
         var queueAt = 0
         /// The number of rows of the history that were examined.
         var rows = 0
-        /// By the order of arrival: up to where the other side has everything once it has the queue; whether that is still to be said;
-        /// and what it has acknowledged.
+        /// Ordinals in the order of arrival: up to where the other side has everything once the queue is sent; whether that is still to be
+        /// reported; what the other side has acknowledged.
         var mark: UInt64 = 0
         var owesMark = false
         var acknowledged: UInt64 = 0
@@ -299,7 +299,7 @@ extension PeerSession {
         if end == store.rowCount { receiving.fromThem = [] }
     }
 
-    /// Reports to the other side that what it sent counts as present there, so that a later link begins after it.
+    /// Reports to the other side up to where its versions have arrived, so that a later link begins after them.
     func markReceived() {
         guard sending.isOn, !saidGoodbye, sending.news == nil else { return }
         let end = store.settledRows(from: sending.rows)

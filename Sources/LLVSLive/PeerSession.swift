@@ -29,7 +29,7 @@ public final class PeerSession: @unchecked Sendable {
         /// The public halves of the accepted device keys; empty to accept each device that has the pairing. A device that gets the
         /// pairing on this connection, by an invitation or by comparing digits, is accepted whatever its key.
         public var accepted: [[UInt8]] = []
-        /// Called before so many more bytes are stored or requested. If it throws, the connection ends, and they are not stored. It is
+        /// Called before this many more bytes are stored or requested. If it throws, the connection ends, and they are not stored. It is
         /// called while the session works: it must not call the session or the store.
         public var quota: (@Sendable (_ bytes: Int) throws -> Void)?
         /// The address of the other side, by which its negotiations are limited, too; empty if the program does not know it.
@@ -177,7 +177,7 @@ public final class PeerSession: @unchecked Sendable {
     }
     deinit { end() }
 
-    /// Stores what the next connection needs, and leaves the counts.
+    /// Stores what the next connection needs, and no longer counts as a session of the store.
     func end() {
         receiving.sink.keepUnfinished()
         PeerKnowledge.of(store).leave(ObjectIdentifier(self))

@@ -42,7 +42,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     {
         guard let met = try plan.begin(operation, description) else { return try body(names) }
         switch met.kind {
-        // As a transport may: the caller requests the rest again.
+        // A transport may return a part: the caller requests the rest again.
         case .partial: return try body(Array(names.prefix(max(1, names.count / 2))))
         case .absent, .corrupt, .cut:
             var files = try body(names)

@@ -54,7 +54,7 @@ extension RemoteFilesConformance {
         let files = try opened(subject)
         let size = 200_000, file = file(1, size: size), other = RemoteFilesConformance.file(2, size: 5_000)
         try publish(files, [file, other])
-        // As a base pack is read: its end, then blocks of it. The last two ranges extend past its end.
+        // Read as base packs are read: the end of the file, then blocks of it. The last two ranges extend past the end.
         let wanted = [0..<100, size - 65_536..<size, 100_000..<165_537, 7..<8, size - 10..<size + 90, size..<size + 10]
         // The limit must allow for services that return the whole file.
         var all = wanted.map { RemoteRead(name: file.name, range: $0, limit: size) }

@@ -32,7 +32,7 @@ extension TransportConformance {
             if thread == 0 {
                 defer { lock.withLock { isSent = true } }
                 for start in stride(from: 0, to: all.count, by: 6) {
-                    // Whatever the scheduling, the reader reads while this is sent.
+                    // Wait for the reader before each batch, so that it reads between the batches however the threads are scheduled.
                     lock.withLock { while looks <= start / 6, looksOn { condition.wait(lock) } }
                     try send(sender, Array(all[start..<start + 6]))
                 }

@@ -12,7 +12,7 @@ static void before_sending(world *w) {
 }
 static llvs_status do_send(world *w, llvs_error **error) { return llvs_exchange_send(w->exchange, NULL, NULL, error); }
 static void before_sending_to_memory(world *w) { NEED(llvs_exchange_open(w->store, llvs_str("memory:here"), NULL, &w->exchange, &error)); }
-/* From then on the exchange is that of another store of the same kind. */
+/* Replaces the world's exchange by one of another store of the same kind. */
 static void turn(world *w, const char *url) {
     char path[400];
     llvs_exchange_free(w->exchange);

@@ -8,7 +8,7 @@
 
 typedef struct operation {
     const char *name;
-    /* The kinds of storage for which it runs, as bits, and READS. */
+    /* The kinds of storage for which the operation runs, as bits, and READS. */
     unsigned storages;
     /* Runs with enough memory; may be NULL. */
     void (*prepare)(world *w);
@@ -24,7 +24,7 @@ typedef struct operation {
 #define M (1u << LLVS_STORAGE_MEMORY)
 #define H (1u << LLVS_STORAGE_HOST)
 #define ALL (F | S | M | H)
-/* It stores nothing: all its limits use the same store, one after the other, and the store is verified after the last. */
+/* The operation stores nothing: all its limits use the same store, one after the other, and the store is verified after the last. */
 #define READS 32u
 
 static const operation operations[] = {

@@ -35,7 +35,7 @@ static llvs_status do_values(world *w, llvs_error **error) {
     llvs_value_list_free(list);
     return status;
 }
-/* At scattered versions, far from any map. */
+/* Reads values at scattered versions, far from any map. */
 static llvs_status do_values_of_the_past(world *w, llvs_error **error) {
     llvs_value_list *list = NULL;
     llvs_status status = LLVS_OK;

@@ -42,7 +42,7 @@
         llvs_error_free(error);                                                                       \
     } while (0)
 
-/* The same, with a message that names something. */
+/* Checks that the call fails with the code, and with a message that names something. */
 #define FAILS_NAMING(code, name, call)                                                                \
     do {                                                                                              \
         llvs_error *error = NULL;                                                                     \
@@ -157,7 +157,7 @@ static inline int is_exchange_folder_below(const char *path, int depth) {
     if (folder) closedir(folder);
     return found;
 }
-/* Returns whether all of it was removed. */
+/* Returns whether everything was removed. */
 static inline int remove_all_of(const char *path) {
     struct stat status;
     DIR *folder;

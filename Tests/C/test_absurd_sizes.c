@@ -16,7 +16,7 @@
 
 enum { FILES_MAX = 200, LARGE = (1 << 20) + 5000, ALLOWANCE_MIB = 256, ABSURD_MIB = 512 };
 
-/* ---- What is made too large ---- */
+/* ---- Files that are made too large ---- */
 
 static char *files[FILES_MAX];
 static size_t file_count;

@@ -91,7 +91,7 @@ static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resoluti
     return LLVS_OK;
 }
 
-/* On a store in a directory, or (`path` NULL) in the host's arrays. */
+/* Opens handles on a store in a directory, or, if `path` is NULL, in the host's arrays. */
 static void make_all(bunch *b, const char *path, const char *url, array_area *area) {
     llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
     llvs_coordinator_options coordinating = LLVS_COORDINATOR_OPTIONS_INIT;
@@ -323,7 +323,7 @@ static void end_with_all_open(const char *path, const char *url, int how, int de
         if (pthread_create(&thread, NULL, commit_for_ever, &jobs[i]) != 0) _exit(93);
         pthread_detach(thread);
     }
-    /* In the middle of their work, at a different moment each time. */
+    /* Free the handles in the middle of the other threads' work, at a different moment each time. */
     while (__atomic_load_n(&shared->count, __ATOMIC_SEQ_CST) == 0) nanosleep(&pause, NULL);
     nanosleep(&pause, NULL);
     control.progress = exit_within;
@@ -381,7 +381,7 @@ static void a_process_ends_with_handles_open_and_threads_at_work(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        /* First, since the child must come from a process without threads. */
+        /* This test is the first: its child must be forked from a process without threads. */
         cmocka_unit_test(a_process_ends_with_handles_open_and_threads_at_work),
         cmocka_unit_test(freed_in_shuffled_orders),
         cmocka_unit_test(freed_by_two_threads_at_once),

@@ -241,12 +241,12 @@ static void struct_sizes(void **state) {
     newer.unknown = 0;
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     llvs_store_free(opened);
-    /* Options of a program that is older than compaction_grace: the bytes after them are not part of them. */
+    /* A program that is older than compaction_grace: the bytes after its shorter options are not read. */
     newer.known.struct_size = offsetof(llvs_store_options, compaction_grace);
     newer.known.compaction_grace = -1;
     OK(llvs_store_open(LLVS_NONE, &newer.known, &opened, &error));
     newer.known.compaction_grace = 0;
-    /* And of one that is older than control. */
+    /* A program that is older than `control`. */
     newer.known.struct_size = offsetof(llvs_store_options, control);
     newer.known.control = (const llvs_control *)(const void *)&newer;
     llvs_store_free(opened);
@@ -261,7 +261,7 @@ static void struct_sizes(void **state) {
     FAILS(LLVS_ERROR_STRUCT_SIZE,
           llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, sizeof(llvs_change) - 8, NULL, NULL, NULL, &error));
     FAILS(LLVS_ERROR_STRUCT_SIZE, llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, 0, NULL, NULL, NULL, &error));
-    /* The size is reported as it is, not as -1. */
+    /* The message has the size as an unsigned number, not -1. */
     FAILS_NAMING(LLVS_ERROR_STRUCT_SIZE, "18446744073709551615",
                  llvs_store_make_version(opened, LLVS_NONE, &change.known, 1, SIZE_MAX, NULL, NULL, NULL, &error));
     change.unknown = 1;

@@ -109,7 +109,7 @@ typedef struct scene {
 } scene;
 
 static llvs_version_id made[VERSIONS];
-/* The last of them, a version with many changes, if the scene has one. */
+/* The last version, with many changes, if the scene has one. */
 static llvs_version_id many;
 /* The error of the last opening. */
 static llvs_error *opening;

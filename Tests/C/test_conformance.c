@@ -236,7 +236,7 @@ static void broken_storages_are_caught(void **state) {
         defect = table[i][0];
         is_caught(check_places(table[i][1]), table[i][0], table[i][1]);
     }
-    /* Every check runs to its end with each of them. */
+    /* Every check runs to its end with each defect. */
     for (i = 0; i < sizeof table / sizeof *table; i++) {
         llvs_check_report *report;
         defect = table[i][0];

@@ -268,7 +268,7 @@ static void what_moves_the_current_version_tells(void **state) {
     assert_memory_equal(&move.from, &empty, sizeof empty);
     assert_memory_equal(&move.to, &id, sizeof id);
     assert_memory_equal(&heard, &id, sizeof id);
-    /* A merge moves it; a merge that fails does not. */
+    /* A merge moves the current version; a merge that fails does not. */
     (void)saved(theirs, update("x", "2"));
     (void)saved(third, update("x", "3"));
     OK(llvs_coordinator_exchange(theirs, NULL, NULL, &error));

@@ -611,7 +611,7 @@ static llvs_version_id climb(llvs_store *store, llvs_version_id at, int rungs) {
     return merge(store, a, b);
 }
 
-/* Versions of others that preserve many values from far back. */
+/* Versions of other devices that preserve many values of old versions. */
 static void measure_preserves(void) {
     enum { RUNGS = 200, PRESERVES = 300 };
     dataset data = make_data(PRESERVES);
@@ -666,7 +666,7 @@ static void measure_common_bases(void) {
     close_store(store);
 }
 
-/* Heads that each merge a version of a line with one beside it. */
+/* Heads, each of which merges a version of a line with a version beside the line. */
 static void measure_heads_on_a_line(void) {
     enum { HEADS = 300 };
     llvs_store *store = memory_store();
@@ -878,8 +878,8 @@ static llvs_version_id set_all(llvs_coordinator *c, char (*ids)[20], int count, 
 }
 
 /*
- * The undo of a save of many values, beside as many saves of others, and its redo; and a merge with forged undos, of which each names an
- * old version. Each is measured for two numbers: the costs of one value, or of one undo, are the same for both.
+ * The undo of a save of many values, beside as many saves of other devices, and its redo; and a merge with forged undos, each of which
+ * names an old version. Each is measured with two sizes. The cost of one value, or of one undo, is the same with both.
  */
 static void measure_undos(int count) {
     static const char rules[] = "{\"merge\":1,\"ids\":{\"a*\":\"auto\",\"v*\":\"auto\"}}";
@@ -996,7 +996,9 @@ static void costs_are_at_most_those_of_the_table(void **state) {
     if (worse) fail_msg("%lu costs grew", (unsigned long)worse);
 }
 
-/* Undos cost in proportion to the values, and to the forged ones: one of four times as many costs what one of few does. */
+/*
+ * The cost of an undo is proportional to the number of values and of forged undos: the cost for each does not grow with four times as many.
+ */
 static void undos_cost_in_proportion(void **state) {
     static const char *const names[] = { "undo", "redo", "forged-undo" };
     size_t i;
@@ -1015,7 +1017,9 @@ static void undos_cost_in_proportion(void **state) {
     }
 }
 
-/* The slack is smaller than one more of anything for each operation, or a tenth of what there are many of. */
+/*
+ * The slack is small enough to notice one more file operation or allocation for each operation, and a tenth more of a cost that is large.
+ */
 static void a_cost_that_grew_is_noticed(void **state) {
     size_t i;
     int column;

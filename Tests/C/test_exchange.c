@@ -787,7 +787,7 @@ static void ids_that_others_cannot_hold_are_listed_and_sent(void **state) {
     assert_int_equal(freed, 0);
     llvs_exchange_free(exchange);
     assert_int_equal(freed, 1);
-    /* Once for each call, also if the call fails. */
+    /* The payload is freed once for each call, even if the call fails. */
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_exchange_open(store, llvs_str("no URL"), &options, &exchange, &error));
     assert_int_equal(freed, 2);
     options.report_unportable = 2;

@@ -84,7 +84,7 @@ static int run(const operation *o, int kind, size_t room, const char *directory)
     return status == LLVS_OK ? 0 : 1;
 }
 
-/* What precedes the first limit and follows the last one also runs in children of their own. */
+/* The steps before the first limit and after the last one also run in child processes of their own. */
 static int fill_template(int kind, const char *template) {
     world w;
     if (kind == LLVS_STORAGE_MEMORY) return 0;

@@ -242,7 +242,7 @@ static void errors_are_told(void **state) {
         assert_int_equal(s->closes, closes + 1);
         llvs_transport_free(second);
     }
-    /* It serves one exchange at a time. */
+    /* The handle serves one exchange at a time. */
     {
         llvs_exchange_options options = LLVS_EXCHANGE_OPTIONS_INIT;
         llvs_exchange *other = NULL;

@@ -190,14 +190,14 @@ static llvs_status keys_that_fork(void *payload, const llvs_bytes *id, const llv
     (void)payload;
     (void)id;
     (void)data;
-    /* After adding the key, since in the child that call would report the fork as well. */
+    /* Fork after adding the key, since in the child that call would report the fork as well. */
     fork_now();
     return status;
 }
 static llvs_status progress_that_forks(void *payload, const llvs_progress *progress, llvs_error **error) {
     (void)payload;
     (void)error;
-    /* After the first values, when other threads share the work. */
+    /* Fork after the first values, when other threads share the work. */
     if (progress->completed > 0) fork_now();
     return LLVS_OK;
 }

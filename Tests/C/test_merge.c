@@ -355,8 +355,8 @@ static llvs_status decide_by_step(void *payload, const llvs_merge *merge, llvs_r
     return LLVS_OK;
 }
 
-/* The versions after the first step are built on the other handle's, which this handle learned later than its own. Then older versions
- * are read. */
+/* After the first step, each version is built on a version of the other handle, which this handle learned later than its own. Then older
+ * versions are read. */
 static void folding_the_same_heads_at_once(void **state) {
     char *directory = new_directory(), *path = join(directory, "store");
     folding mine = { NULL, NULL, NULL, "mine", 0, { 0, { 0 } } }, theirs = { NULL, NULL, NULL, "theirs", 0, { 0, { 0 } } };

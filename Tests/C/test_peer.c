@@ -304,7 +304,7 @@ static void people_compare_digits(void **context) {
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_confirm(gives, &error));
     llvs_peer_free(joins);
     llvs_peer_free(gives);
-    /* Not with an invitation as well, and not if both sides have one. */
+    /* Refused with an invitation as well, and if both sides have one. */
     options.invitation = llvs_str("0ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZZ");
     FAILS(LLVS_ERROR_INVALID_ARGUMENT, llvs_peer_open(a, &options, &joins, &error));
     options.invitation = LLVS_NONE;

@@ -1,6 +1,6 @@
 /*
- * What of secrets is in the memory of the process, and so in a core file of it: those of an exchange that is open, and none after it was
- * freed, or a call with them has returned. Looks through all memory that can be written.
+ * Which secrets are in the memory of the process, and so in a core file of it: the secrets of an exchange while it is open, and no secret
+ * after the exchange was freed, or after a call that was given the secret has returned. Looks through all memory that can be written.
  */
 #include "support.h"
 
@@ -51,7 +51,7 @@ static size_t copies(const unsigned char *secret, size_t size) {
     return found;
 }
 
-/* The passphrase of an exchange is there while it is open. */
+/* The passphrase of an exchange is in memory while the exchange is open. */
 static void a_passphrase_of_an_exchange(void **state) {
     char *directory = new_directory(), url[1024];
     llvs_store *store = memory_store();
@@ -77,7 +77,7 @@ static llvs_status discard(void *payload, const llvs_bytes *piece, llvs_error **
     return LLVS_OK;
 }
 
-/* That of a stream, and one that is refused: in no memory after the call. */
+/* Neither the passphrase of a stream nor a refused one is in memory after the call. */
 static void a_passphrase_of_a_stream(void **state) {
     llvs_store *store = memory_store();
     llvs_pack_options options = LLVS_PACK_OPTIONS_INIT;

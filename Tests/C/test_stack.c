@@ -21,7 +21,10 @@ static llvs_storage *hosted, *other_hosted;
 static llvs_version_id first, ours, theirs;
 static char large[3 << 20];
 
-/* Ids that each begin with the previous one, up to the longest: in steps of one byte, and of 64 where maps do not become deeper. */
+/*
+ * Ids that each begin with the previous one, up to the longest id. Each is one byte longer; from a length at which maps do not become
+ * deeper, 64 bytes longer.
+ */
 enum { NESTED = 600, STEP = 64, LONGEST = 4096, IDS = NESTED + (LONGEST - NESTED) / STEP, MANY = 5000 };
 static char nested[LONGEST];
 static llvs_change changes[MANY];
@@ -53,7 +56,7 @@ static llvs_storage *host_storage(void) {
     llvs_storage *storage;
     array_storage *array = calloc(1, sizeof *array);
     assert_non_null(array);
-    /* So few at a time that the scan is called again and again. */
+    /* Return few records at a time, so that the scan is called many times. */
     array->scan_page = 50;
     OK(llvs_storage_create(LLVS_NONE, &callbacks, array, array_storage_free, &storage, &error));
     return storage;

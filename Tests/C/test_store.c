@@ -249,7 +249,7 @@ static void stores_tell_of_what_comes_and_where_they_are(void **state) {
     while (!__atomic_load_n(&heard, __ATOMIC_SEQ_CST)) nap(1);
     llvs_observer_free(observer);
     known = heard;
-    /* Another registration continues, and shows when the news have arrived that the first one must not receive. */
+    /* A second observer is called for the news that the first, released one must not receive: so the test knows that the news arrived. */
     OK(llvs_store_observe(store, note, &witnessed, NULL, &observer, &error));
     options.timestamp = 1e9;
     FAILS(LLVS_ERROR_INVALID_ARGUMENT,
@@ -529,7 +529,7 @@ static void verified_is(llvs_store *store, unsigned vouched, unsigned unvouched)
     assert_int_equal(report->versions, vouched + unvouched);
     llvs_verify_report_free(report);
 }
-/* A computed id vouches for its ancestors, provided that all ids on the way are computed. */
+/* A content id vouches for its ancestors if all ids on the way to them are content ids. */
 static void a_verification_tells_how_far_ids_vouch(void **state) {
     llvs_version_options options = LLVS_VERSION_OPTIONS_INIT;
     llvs_change change = update("x", "named");
@@ -541,7 +541,7 @@ static void a_verification_tells_how_far_ids_vouch(void **state) {
     options.id = llvs_str("of-the-caller");
     OK(llvs_store_make_version(store, llvs_id(&second), &change, 1, sizeof change, &options, &named, NULL, &error));
     verified_is(store, 0, 3);
-    /* Nor for ancestors beyond such an id. Here another path leads there. */
+    /* Nor does anything vouch for ancestors behind such an id. The second save leads to some of them by another path. */
     save(store, &named, update("x", "3"));
     verified_is(store, 1, 3);
     save(store, &first, update("x", "4"));

@@ -223,7 +223,7 @@ static void storages(void **state) {
             llvs_buffer data;
             LEAVES(names[k], llvs_store_value(hosted, llvs_str("a"), llvs_id(&first), &data, NULL, NULL));
         } else LEAVES(names[k], llvs_store_reload(hosted, NULL, NULL, NULL));
-        /* It succeeds, or reports what happened. */
+        /* The call succeeds, or reports what happened. */
         status = llvs_store_make_version(hosted, llvs_id(&first), &change, 1, sizeof change, NULL, NULL, NULL, &error);
         if (status != LLVS_OK) {
             assert_int_equal(status, LLVS_ERROR_CLOSED);

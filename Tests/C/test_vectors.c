@@ -263,7 +263,7 @@ static void run(const char *name, int vectors, int states, int asked, int merges
         vectors--;
     }
     close_vectors(file);
-    /* At least as many as when this was written. */
+    /* There must be at least as many vectors as when this test was written. */
     assert_true(vectors <= 0 && states <= 0 && asked <= 0 && merges <= 0);
 }
 

@@ -14,7 +14,7 @@ enum strictness {
  * how many of the first acknowledged versions must exist nevertheless.
  */
 void judge(const struct place *place, enum strictness strictness, uint32_t must);
-/* The same in a child. */
+/* Does what `judge` does, in a child process. */
 void judge_in_child(const struct place *place, enum strictness strictness, uint32_t must);
 
 #endif

@@ -73,7 +73,7 @@ uint32_t number_of(const struct ledger_entry *entry) { return (uint32_t)(entry -
 uint32_t ledger_pick(uint64_t *random, uint32_t world) {
     uint32_t count = __atomic_load_n(&ledger->acknowledged, __ATOMIC_SEQ_CST), from = 0, number;
     if (count == 0) return 0;
-    /* Prefers the newest ones, which others have just made. */
+    /* Prefers the newest versions, which other workers have just made. */
     if (count > 50 && random_below(random, 2)) from = count - 50;
     for (int i = 0; i < 8; i++) {
         number = __atomic_load_n(&ledger->order[from + random_below(random, count - from)], __ATOMIC_SEQ_CST);

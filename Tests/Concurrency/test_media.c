@@ -56,7 +56,7 @@ static llvs_status make(struct site *site, uint32_t base, int key, uint32_t *mad
         ledger_acknowledge(entry);
         *made = number;
     } else if (status != LLVS_ERROR_UNKNOWN_OUTCOME) {
-        /* Then the version must not exist. */
+        /* If the outcome is known, the version must not exist. */
         entry->phase = PHASE_FREE;
     }
     return status;
@@ -196,7 +196,7 @@ static void mount_medium(struct site *site, const char *options) {
     if (mount("none", site->medium, "tmpfs", 0, options) != 0) broken("cannot mount %s", site->medium);
 }
 
-/* Takes all the room except for so many pages. */
+/* Fills the medium up to the given number of pages. */
 static void fill(struct site *site, int pages) {
     static char page[PAGE];
     int fd = open(site->ballast, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -439,7 +439,7 @@ static rlim_t next_descriptor(void) {
     close(fd);
     return (rlim_t)fd;
 }
-/* Runs in a child: each action may open only so many more files. */
+/* Runs in a child: each action may open only this many more files. */
 static void with_few_files(struct site *site, const struct action *action, int more) {
     llvs_error *error;
     llvs_status status;

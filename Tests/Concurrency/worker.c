@@ -144,7 +144,7 @@ static void merge(struct worker *worker, uint32_t other) {
         int is_ours = info->id.size == strlen(ours->id) && memcmp(info->id.data, ours->id, info->id.size) == 0;
         int is_theirs = info->id.size == strlen(theirs->id) && memcmp(info->id.data, theirs->id, info->id.size) == 0;
         if (is_ours || is_theirs) {
-            /* One descends from the other. The entry remains a request without a result. */
+            /* One version descends from the other. The entry remains a request without a result. */
             if (is_theirs) worker->current = other;
         } else if (info->id.size >= ID_ROOM || info->predecessor_count != 2) {
             ledger_fail("the merge of %s and %s is a version %.*s with %u predecessors", ours->id, theirs->id, (int)info->id.size,

@@ -158,7 +158,7 @@ static int check_heads(const struct truth *truth, llvs_store *store, const char 
         if (!fact || there[fact - truth->facts] == MISSING || built[fact - truth->facts])
             fails("%.*s is no head", (int)id.size, (const char *)id.data);
     }
-    /* An added version may have some of them as predecessors. */
+    /* An added version may have some of the heads as predecessors. */
     if (!text[0] && (added ? listed > expected : listed != expected)) fails("%zu heads instead of %zu", listed, expected);
     llvs_version_list_free(heads);
     free(built);
@@ -184,11 +184,11 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
     char *target = path_of(folder, "salvaged"), *there = calloc(truth->count + 1, 1);
     size_t count, unnamed = 0, made;
     options.storage = subject->storage;
-    /* From any kind of storage to a file store. */
+    /* Salvage from any kind of storage into a file store. */
     llvs_status status = llvs_store_salvage(llvs_str(path), &options, llvs_str(target), &target_options, NULL, &report, &error);
     if (!there) broken("out of memory");
     if (status != LLVS_OK) {
-        /* Only the marker can prevent it, if it seems to be that of a newer format. */
+        /* A salvage fails only if a damaged marker looks like one of a newer format. */
         if (status != LLVS_ERROR_NEWER_FORMAT || subject->storage != LLVS_STORAGE_FILE) fails("salvaging: %s", llvs_error_message(error));
         llvs_error_free(error);
         goto done;
@@ -214,7 +214,10 @@ static int check_salvage(const struct subject *subject, const char *folder, cons
             if (readable[i] == MISSING) outcome(RESCUED, 1);
         }
     }
-    /* A version that could be read with all its ancestors was salvaged. One that was not is reported, or waits for one that is. */
+    /*
+     * A version that could be read with all its ancestors was salvaged. A version that was not salvaged is reported, or is pending for a
+     * reported one.
+     */
     for (size_t i = 0; i < truth->count && !text[0]; i++) {
         int ancestors = 1, named = 0;
         if (there[i] == WHOLE) continue;

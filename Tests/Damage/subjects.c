@@ -18,7 +18,7 @@ void must(const char *doing, llvs_status status, llvs_error *error) {
     broken("%s: %s", doing, llvs_error_message(error));
 }
 
-/* ---- What can be read ---- */
+/* ---- Versions that can be read ---- */
 
 static uint64_t mixed(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
@@ -150,7 +150,7 @@ static void make(llvs_store *store, const char *id, const char *predecessor, con
     size_t count = 0;
     for (const char *c = id; *c; c++) seed = seed * 31 + (uint64_t)*c;
     uint8_t *bytes = value_bytes(seed, size);
-    /* Half of it is compressible. */
+    /* Half of the value is compressible. */
     memset(bytes, 'x', size / 2);
     if (key) {
         changes[count].kind = LLVS_CHANGE_UPDATE;

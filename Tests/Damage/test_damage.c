@@ -6,7 +6,7 @@
  *               [--case <number> [--keep <new folder>]]
  *   test_damage --planted
  *
- * With --every: for each kind of damage the first and the last place of each file, and one in so many of the others, which the seed
+ * With --every: for each kind of damage the first and the last place of each file, and one in this many of the others, which the seed
  * chooses. With --minutes: random places, kinds and seeds, in large stores too, until the time is over. With --planted: the test plays the
  * faults of a broken library (judge.h), and fails unless each of them is noticed.
  */
@@ -202,7 +202,7 @@ static void work(const struct subject *subject, const char *root, int job, doubl
         __atomic_store_n(&shared->running[job], number, __ATOMIC_SEQ_CST);
         lay_out(subject, folder, &damage);
         if (options.keep) copy_tree(folder, options.keep);
-        /* So that each kind meets each turn. */
+        /* Combines each kind of damage with each turn. */
         uint64_t turn = options.one >= 0 ? 0 : (uint64_t)number / KINDS + (uint64_t)number % KINDS;
         int earlier = damage.kind == TRUNCATE && strstr(subject->tree.entries[damage.file].path, "-wal") != NULL;
         if (judge(subject, folder, turn, earlier, message, sizeof message)) failed(subject, number, message);

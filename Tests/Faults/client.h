@@ -52,7 +52,7 @@ void client_expect_all(struct client *client);
 /* Makes a version of up to SPEC_CHANGES changes. `predecessor`: NULL for a root. */
 void client_make(struct client *client, const char *id, const char *predecessor, struct change_spec a, struct change_spec b,
                  struct change_spec c);
-/* The same with an id that the store computes. `into`, ID_SIZE bytes, receives it; empty if the version was not made. */
+/* Makes a version with an id that the store computes. `into`, ID_SIZE bytes, receives the id; empty if the version was not made. */
 void client_save(struct client *client, const char *predecessor, struct change_spec a, struct change_spec b, char *into);
 /* Merges two versions that do not conflict. `into`, ID_SIZE bytes, receives the new id. */
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into);

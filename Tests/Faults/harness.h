@@ -48,7 +48,7 @@ struct unit {
 struct test {
     const char *title;
     const char *totals[TOTALS];
-    /* What is sampled, and the name of the program's suite. */
+    /* The name of the sampled things, and of the program's suite. */
     const char *what;
     int recording;
     int (*wants)(const struct unit *unit);

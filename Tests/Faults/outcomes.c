@@ -106,7 +106,7 @@ static int new_node(struct script *script, int is_folder, uint64_t inode) {
     node->inode = inode;
     return script->node_count++;
 }
-/* The newest one, since an inode number is used again when its file is gone. */
+/* Returns the newest node of an inode number, since the number is used again when its file is gone. */
 static int node_of(const struct script *script, uint64_t inode) {
     for (int i = script->node_count - 1; i >= 0; i--) if (script->nodes[i].inode == inode) return i;
     return NOBODY;
@@ -182,7 +182,7 @@ void script_free(struct script *script) {
     free(script);
 }
 
-/* ---- What is certain ---- */
+/* ---- Certain outcomes ---- */
 
 static int is_data(const struct step *step) { return step->kind == OP_WRITE || step->kind == OP_TRUNCATE; }
 static int is_naming(const struct step *step) {
@@ -339,7 +339,7 @@ static uint64_t folded(uint64_t hash, const void *bytes, uint64_t size) {
     return random_next(&state);
 }
 static uint64_t folder_digest(struct script *script, const struct names *names, int folder) {
-    /* A sum, so that the order of names does not matter. */
+    /* The hashes of the entries are added, so that the order of the names does not matter. */
     uint64_t sum = 1;
     for (size_t i = 0; i < names->count; i++) {
         const struct entry_of *entry = &names->entries[i];

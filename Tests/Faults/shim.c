@@ -505,7 +505,7 @@ static int synced(int fd, enum op_kind kind) {
 int fsync(int fd) { return synced(fd, OP_SYNC); }
 int fdatasync(int fd) { return synced(fd, OP_SYNC); }
 int syncfs(int fd) { return synced(fd, OP_SYNC_ALL); }
-/* It promises nothing for a power cut, so it is not recorded. */
+/* sync_file_range promises nothing for a power cut, so it is not recorded. */
 int sync_file_range(int fd, off64_t offset, off64_t size, unsigned flags) {
     struct call call = begin(is_watched_descriptor(fd), CALL_SYNC, NULL, fd, 0);
     (void)offset, (void)size, (void)flags;

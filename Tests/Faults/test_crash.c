@@ -78,8 +78,8 @@ static int is_in_whole_run(unsigned kind, long at, int part, int is_long, uint64
     if (part == AFTER ? kind == CALL_LOCK : kind != CALL_WRITE) return 0;
     return is_thorough || !is_long || part == (at + (long)seed) % (WRITE_PARTS + 1);
 }
-/* Whether a kill is in the short run: one place within each write; for others before or after. `turn`: the number of the call among
- * those of the sample. */
+/* Returns whether a kill is in the short run. A write is killed at one place within it, other calls before or after them. `turn`: the
+ * number of the call in the sample. */
 static int is_in_short_run(unsigned kind, int part, long turn) {
     if (kind == CALL_WRITE) return part == turn % WRITE_PARTS || (part == AFTER && turn % 8 == 0);
     return part == (turn % 2 && kind != CALL_LOCK ? AFTER : BEFORE);

@@ -118,11 +118,11 @@ static int test(const struct unit *unit, const char *folder, uint64_t seed, char
         long calls = 0, step, most = is_thorough ? LONG_MAX : prepared->count > 500 ? 3 : unit->workload->has_large_values ? 6 : 8;
         for (int i = 0; i < CALL_KINDS; i++) if (kind->calls >> i & 1) calls += counts[i];
         if (calls == 0) continue;
-        /* At most so many, spread over all calls. */
+        /* Take at most `most` calls, spread over all of them. */
         step = calls > most ? calls / most : 1;
         all += kind->action == FAULT_SHORT && kind->times > 1 ? 1 : (calls + step - 1) / step;
         if (is_short) {
-            /* A long history takes time, so the workloads with one share the kinds among them. */
+            /* A long history takes time. So each workload with a long history tries only a part of the kinds of faults. */
             int is_long = prepared->count > 500;
             if (is_long && (k + (unit->storage == LLVS_STORAGE_FILE) + (unit->workload->name[0] == 'o')) % 2) continue;
             most = is_long || kind->is_harmless || prepared->count > 60 ? 1 : 2;

@@ -21,7 +21,7 @@
 
 enum { OUTCOMES, RECORDINGS, CUTS, FAILED_SYNCS, KILLS, REPEATED };
 
-/* The short run uses one in so many. */
+/* The short run uses one in this many. */
 enum { CUTS_EVERY = 6, SYNCS_EVERY = 5, KILLS_EVERY = 9 };
 
 struct trial {
@@ -66,7 +66,7 @@ static struct tree begin(struct trial *trial) {
     trial->work.root = trial->recorded;
     faults_watch(trial->recorded);
     faults->recording = 1;
-    /* With the present inodes of the files. */
+    /* Read the tree with the present inodes of the files. */
     return read_tree(trial->recorded);
 }
 
@@ -152,7 +152,7 @@ static int look_at_cut(struct plan *plan) {
             if (tried(plan)) return 1;
         }
         if (n <= 5) continue;
-        /* All but one call, and only one. */
+        /* All calls except one, and only that one. */
         first(plan, n);
         script_set(plan->script, i, FATE_NONE, 0);
         if (tried(plan)) return 1;
@@ -188,7 +188,7 @@ static int is_telling(const struct trial *trial, long cut) {
 static int look_at_recording(struct trial *trial, const struct tree *base, long earliest, long budget, int lies) {
     struct plan plan = {trial, script_make(base), 0, lies, 0, 0};
     long cuts = 0, left = 0, all = 0, met = 0;
-    /* The short run uses the last cut, and one in so many of the others. A lying disk is checked at every cut. */
+    /* The short run uses the last cut, and one in this many of the others. A lying disk is checked at every cut. */
     long every = is_short && !lies ? CUTS_EVERY * (1 + (trial->prepared->count > 500)) : 1;
     long phase = (long)random_below(&trial->random, (uint64_t)every);
     int is_bad = 0;
@@ -249,7 +249,7 @@ static int with_failed_syncs(struct trial *trial, long budget) {
     for (long at = 1;; at++) {
         struct tree base;
         int is_bad;
-        /* Each failed sync has about as many moments as the recording. */
+        /* After each failed sync, power can be cut at about as many moments as in the whole recording. */
         if (is_short && at > 1 && at % SYNCS_EVERY != 0) {
             if (at > trial->syncs) break;
             took(0, trial->moments);
@@ -299,7 +299,7 @@ static int after_a_kill(struct trial *trial, long budget) {
         if (run_in_child(survive, trial, 300) != 0) book_fail("the other process did not end well");
         faults->recording = 0;
         is_bad = book->failure[0] || look_at_recording(trial, &base, killed_at, budget, 0);
-        /* The kills that are left out have about as many. */
+        /* Kills that a short run leaves out would have about as many cuts each. */
         if (is_short) took(0, (KILLS_EVERY - 1) * trial->moments);
         free_tree(&base);
         if (is_bad) return 1;

@@ -141,7 +141,7 @@ static void flip(const struct work *work, uint64_t seed, uint32_t size) {
     free(bytes);
 }
 
-/* The size of a value within a record; in file storage, of one with a file of its own. */
+/* The size of the damaged value. In a file storage it has a file of its own; in SQLite it is in its record. */
 static uint32_t damaged_size(const struct work *work) { return work->storage == LLVS_STORAGE_FILE ? (1 << 20) + 70000 : 66000; }
 static void prepare_damaged(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
@@ -217,7 +217,7 @@ static void edits(const struct work *work) {
     client_expect_all(&client);
     client_close(&client);
 }
-/* The whole text that is the base of the others is damaged, so all of them are unreadable. */
+/* The text that is stored whole is damaged. All other texts are differences from it, so none of them can be read. */
 static void prepare_damaged_base(const struct work *work) {
     struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
     char first[ID_SIZE], last[ID_SIZE];

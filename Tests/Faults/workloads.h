@@ -9,7 +9,7 @@ struct workload {
     /* Makes what exists before the workload, without faults. May be NULL. */
     void (*prepare)(const struct work *work);
     void (*run)(const struct work *work);
-    /* The storages for which it makes sense. */
+    /* The storages for which the workload makes sense. */
     int on_file, on_sqlite;
     /* Whether it is tried with power cuts; whether it acknowledges versions of its own, so that a lying disk must be noticed; whether
        another process continues after a kill, before the power is cut. */

@@ -15,7 +15,7 @@ import os, sys, llvs
 from pathlib import Path
 path = Path(sys.argv[1])
 COUNT = 8_000
-#: Those that are asked for one by one.
+#: The values that are requested one by one.
 ASKED = range(0, COUNT, 10)
 def value(i):
     return str(i).encode() * 4
@@ -74,7 +74,7 @@ with llvs.Store(path) as store:
     elif sys.argv[3] == "after all values":
         assert looks_at_all(store, "one") == len(ASKED)
     spoil("cache", sys.argv[2])
-    # What is derived is made again.
+    # Derived data is rebuilt.
     assert looks_at_all(store, "one") == len(ASKED)
     assert len(store.at("one").items()) == COUNT
     two = store.make_version("one", update={"k7": b"else"})
@@ -245,7 +245,7 @@ folder = path.parent / "exchange"
 with llvs.Store(path, durability="normal") as store:
     store.make_version(None, id="root", insert={"k0": b"0"})
     with llvs.Store(path, durability="normal") as other:
-        # So many that they are not kept in memory.
+        # Too many changes for the cache in memory.
         other.make_version("root", id="damaged", insert={f"kd {i}": b"d" for i in range(1_500)})
         last = other.make_version("damaged", id="behind", insert={"kb": b"b"})
         [segment] = {file for file in (path / "segments").glob("*.seg") if b"damaged" in file.read_bytes()}

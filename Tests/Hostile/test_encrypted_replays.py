@@ -145,7 +145,7 @@ def test_old_keys_take_nobody_back(made: Made, new_store: Callable[[], llvs.Stor
     assert error.value.code == llvs.ErrorCode.KEYS_FORKED and files == before
     got = bob.exchange(files)
     assert not got.retrieved and llvs.ErrorCode.KEY_MISSING in {problem.code for problem in got.problems}
-    # With a ring of its own under the old keys, in the place of the newer one.
+    # Bob writes a ring of his own under the old keys, in the place of the newer ring.
     with bob.open(files) as way:
         way.add_member(llvs.exchange.new_identity().recipient, "a spare device")
         way.rekey(renew=True)

@@ -49,7 +49,7 @@ def test_a_salvage_copies_a_large_value_once(tmp_path: Path, versions: int) -> N
     value = named_often(tmp_path / "store", versions)
     before = int(Path("/proc/self/io").read_text().split()[1])
     report = llvs.Store.salvage(tmp_path / "store", tmp_path / "new")
-    # For finding out that it is undamaged, and for the copy.
+    # The bytes are read to find out that they are undamaged, and again for the copy.
     assert int(Path("/proc/self/io").read_text().split()[1]) - before < 4 * SIZE
     assert report.versions == versions + 1 and not report.waiting and not report.made
     assert size(tmp_path / "new") < size(tmp_path / "store") + (64 << 10)
@@ -139,6 +139,6 @@ print(json.dumps([heads, lost, damages, report.versions, (peak() - before) >> 10
     heads, lost, damages, salvaged, took = json.loads(run.stdout)
     with llvs.Store(tmp_path / "new") as store:
         found = {bytes(store.at(head).get("k", b"")) for head in store.heads()}
-    # What the first page of its table names is made into a version.
+    # The salvage makes a version of the values that the first page of the table names.
     assert (b"v" in found) == (claims.get("pages") == 1 << 18)
     assert {"good", "whole"} <= set(heads) and lost == ("evil" in heads) and damages > 0 and salvaged == 2 and took < 64

@@ -54,7 +54,7 @@ def written(path):
         return coordinator.current_version.id
 written(path / "other")
 if os.geteuid() == 0:
-    # What the library needs was loaded above.
+    # Everything that the library loads was loaded above.
     os.setgid(65534)
     os.setuid(65534)
 newest = written(path / "mine" / "store")

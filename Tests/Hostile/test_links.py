@@ -209,7 +209,7 @@ def test_a_link_in_the_place_of_a_value_is_damage_that_an_exchange_repairs(tmp_p
     assert (tmp_path / "precious").read_bytes() == before
 
 
-# ---- Files that block whoever opens them ----
+# ---- Files that block the process that opens them ----
 
 
 def in_time(body: Callable[[], None], limit: float = 60) -> None:

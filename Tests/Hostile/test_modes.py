@@ -40,7 +40,7 @@ def use(path: Path, kind: Any, file_mode: int | None = None) -> dict[str, int]:
     with llvs.Coordinator(path, exchange=f"memory:{path}", storage=kind, options=options) as coordinator:
         coordinator.save(insert={"a": b"1"})
         found |= modes(path)
-    # So much that caches are written.
+    # Save so many values that caches are written.
     with llvs.Store(path, storage=kind, durability="normal", options=options) as store:
         head = store.most_recent_head
         for i in range(1_100):

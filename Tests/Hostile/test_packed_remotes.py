@@ -141,7 +141,7 @@ with llvs.Store({str(place.path / 'b')!r}) as b:
     assert len(got.retrieved) == 2, got
     assert set(problem.code for problem in got.problems) == set([llvs.ErrorCode.DAMAGED]), got.problems
     assert all("deflated within its record" in problem.reason for problem in got.problems), got.problems
-# Of this program alone: what getrusage tells is that of the parent where it had more.
+# The peak of this program alone. getrusage reports the parent's peak if that was higher.
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

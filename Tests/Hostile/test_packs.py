@@ -161,7 +161,7 @@ limit = 64 << 20
 def peak():
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Not that of whoever started this process.
+    # The peak of this process. getrusage would include the process that started it.
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) << 10
 
 class Nowhere:

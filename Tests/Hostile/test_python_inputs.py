@@ -419,7 +419,7 @@ def test_a_transport_that_lies(new_store: Callable[[], llvs.Store], size: int) -
     with llvs.Exchange(two, LyingTransport(files, size), restoration_state=lying_bytes(size, b"state")) as exchange:
         assert exchange.retrieve().retrieved == (version.id,)
     assert two.at(version)["a"] == SECRET
-    # More answers than names are an error, and nothing else.
+    # If there are more answers than names, the call fails, and nothing else happens.
     lying = LyingTransport(files, size)
     lying.fetch_versions = lambda names: Places(len(names), [b"{}"] * 100_000)  # type: ignore[method-assign]
     with llvs.Exchange(new_store(), lying) as exchange, pytest.raises(ValueError, match="answers"):

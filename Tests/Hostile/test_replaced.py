@@ -45,7 +45,7 @@ def test_what_is_acknowledged_is_there(tmp_path: Path, name: str, change: Callab
     with llvs.Store(path, durability=durability) as store:
         first = store.make_version(None, insert={"small": b"1"})
         if name == "blobs":
-            # On another line, which is lost if the directory is only moved away.
+            # Save on another line. It is lost if the directory is only moved away.
             store.make_version(first, insert={"other": os.urandom(LARGE)})
         change(path / name)
         acknowledged, expected = [], {}

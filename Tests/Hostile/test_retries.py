@@ -149,7 +149,7 @@ def test_packs_that_unlock_one_another_are_read_once(place: Place, new_store: Ca
     for number in range(count):
         place.lay(b"M%07d" % number, lacking(number))
         behind = (f"chain{number + 1:06}",) if number + 1 < count else ()
-        # In the order of their numbers each has the previous one as its predecessor.
+        # The predecessor of each version is in the next pack.
         version = records.made(records.record(f"chain{number:06}", behind, 3.0, {b"k": b"x"}))
         place.lay(b"CHAINWRT", version, number=number + 1)
     device = new_store()

@@ -33,7 +33,7 @@ def test_the_paths_of_conflicts_are_bounded() -> None:
         explained = store.explain(merged)
         records = [record for records in explained.values() for record in records]
         assert [record.kind for record in records] == [llvs.merge.ConflictKind.LIMIT] and not records[0].path
-        # It can be decided like any other.
+        # The conflict can be decided like any other.
         assert len(store.open_conflicts(merged)["d"]) == 1
 
 

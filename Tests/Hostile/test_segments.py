@@ -32,7 +32,7 @@ def told(path: Path, verify: bool = True) -> tuple[list[str], list[str], int]:
     script = f"""
 import json, llvs
 def peak():
-    # Not that of whoever started this process, which getrusage() tells as well.
+    # The peak of this process. getrusage() would include the process that started it.
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
 before = peak()
 with llvs.Store({str(path)!r}) as store:

@@ -27,7 +27,7 @@ import json, resource, sys, llvs
 def peak():
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20
-    # Not that of whoever started this process.
+    # The peak of this process. getrusage() would include the process that started it.
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) >> 10
 with llvs.Store({str(folder.parent / "receiver")!r}) as store, llvs.Exchange(store, {str(folder)!r}) as exchange:
     before = peak()

@@ -160,7 +160,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
     opens(path)
 
 
-# ---- Files beside it ----
+# ---- Files beside the database ----
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-shm"])

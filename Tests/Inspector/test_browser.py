@@ -79,7 +79,7 @@ def test_a_page_that_connects_does_not_look_connected(show: Open) -> None:
     connected = page.script(dot)[1]
     page.script("window.markup = null; fetch('/').then((answer) => answer.text()).then((text) => { window.markup = text; })")
     page.wait(lambda: page.script("return window.markup !== null"))
-    # One script, since news may come between two.
+    # One script, since news may arrive between two scripts.
     found = page.script("const made = new DOMParser().parseFromString(window.markup, 'text/html').getElementById('live');"
                         "document.getElementById('live').className = made.className;" + dot)
     assert found == ["live waiting", "rgba(0, 0, 0, 0)"] and connected != "rgba(0, 0, 0, 0)"
@@ -155,13 +155,13 @@ def test_the_key_for_merges_on_what_is_none(show: Open) -> None:
 def test_a_value_is_played_through_time(show: Open) -> None:
     page, _, made = show()
     page.go("#/values/@")
-    # By its whole name: "ann.png" may be there before it.
+    # Wait for the whole name: "ann.png" may be shown first.
     page.wait(lambda: next(link for link in page.all(".tree a") if link.text.split("\n")[0] == "ann")).click()
     page.wait(lambda: "6 of 6" in page.text(".told") and '"visits": 4' in page.text("pre.value"))
     look(page, "value", narrow=True)
     page.press("[")
     page.wait(lambda: "5 of 6" in page.text(".told") and "Sings alto" in page.text("pre.value"))
-    # Four keys before the page can react: none of them is lost.
+    # Press four keys before the page can react. None of them is lost.
     page.script("for (let n = 0; n < 4; n++) document.dispatchEvent(new KeyboardEvent('keydown', {key: '[', bubbles: true}))")
     page.wait(lambda: "1 of 6" in page.text(".told") and '"town": "Ulm"' in page.text("pre.value"))
     page.press("]")

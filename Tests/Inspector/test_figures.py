@@ -61,7 +61,7 @@ def traced(page: Any, script: str, *arguments: Any) -> Frames:
 
 
 def test_a_long_history_scrolls(show: Open, driver: Any, tmp_path: Path) -> None:
-    # Some seconds; with a sync of the disk for each version it would be minutes.
+    # Making the versions takes some seconds; with a sync of the disk for each version it would take minutes.
     with llvs.Store(tmp_path / "long.llvs", durability="normal") as made:
         stores.long(made, VERSIONS, 1000)
     driver.get(YARDSTICK)

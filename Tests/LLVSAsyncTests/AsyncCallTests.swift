@@ -108,7 +108,7 @@ import Testing
             ("any", { try await onOwnThread { try $0.check(.reading, 0, of: 0, doing: "Waiting") } }),
         ]
         for (name, call) in calls { #expect(await Self.codeWhenCancelled(call) == .cancelled, "\(name)") }
-        // These calls report the cancellation beside what was done.
+        // These calls report the cancellation together with a partial result.
         let outcome = Box<StoreCoordinator.SyncOutcome>()
         #expect(await Self.codeWhenCancelled { outcome.value = try await coordinator.syncAll() } == nil)
         #expect((outcome.value?.failure as? StoreError)?.code == .cancelled)

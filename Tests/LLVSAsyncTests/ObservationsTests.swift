@@ -31,7 +31,7 @@ import Darwin
         let store = try Self.open(path), other = try Self.open(path)
         let versions = try store.newVersions()
         let made = Box<[VersionID]>()
-        // While no task waits, what arrives together is one element, and nothing is missed.
+        // While no task waits, all news become one element, and none is missed.
         let root = try store.set(["x": "0"], nil)
         try OwnThread.start("A thread of the test") {
             var last = root, ids = [root.id]

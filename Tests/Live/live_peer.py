@@ -264,7 +264,7 @@ class Peer:
 
     def _take_list(self, listed: Listed) -> None:
         assert self.mine is not None and self.theirs is not None and self.my_list is not None and self.their_hello is not None
-        # After incarnation, arrivals and since. Fields after the window are skipped.
+        # Features follow incarnation, arrivals and since. Fields after the window are skipped.
         features = struct.unpack_from("<I", self.their_hello, behind_names(self.their_hello) + 16 + 8 + 16 + 8)[0]
         if not self.features & features & 2 or not negotiation.by_ranges(self.my_list, listed):
             return self.send_missing(listed)

@@ -486,7 +486,7 @@ def test_replayed_and_wrong_handshakes(store: llvs.Store) -> None:
         # The recorded message gets an answer like any peer with the pairing, but later recorded messages cannot be decrypted.
         assert len(end.send()) == 98
     with llvs.live.Peer(store, PAIRING, initiator=False) as end:
-        # The size of the message is not signed: what it says is not waited for.
+        # The size of the message is not authenticated, so the session does not wait for that many bytes.
         with pytest.raises(llvs.errors.EncryptionError):
             end.receive(recorded[0][:16] + b"\xff\xff" + recorded[0][18:])
     with llvs.live.Peer(store, PAIRING, initiator=False) as end:

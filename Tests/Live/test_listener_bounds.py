@@ -320,7 +320,7 @@ try:
     while True:
         taken.append(os.open("/dev/null", os.O_RDONLY))
 except OSError:
-    # One for a connection, and one of the two that a link takes beside it.
+    # Free two descriptors: one for a connection, and one of the two more that a link needs.
     os.close(taken.pop())
     os.close(taken.pop())
 print("short", flush=True)
@@ -552,7 +552,7 @@ def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.l
             peer.receive(connection.recv(1 << 16))
         connection.sendall(peer.take())
         connection.settimeout(PATIENCE)
-        # More than the sockets hold: it is read.
+        # Send more than the sockets buffer, so that the listener must read it.
         for _ in range(150):
             connection.sendall(bytes(1 << 16))
         clock.advance(1.1)
@@ -668,7 +668,7 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.live.Lis
         for _ in range(2):
             with pytest.raises(live_peer.Refused, match=f"has {most} links here already"):
                 enter()
-        # Other devices are admitted meanwhile. The same holds for this one from elsewhere, unless the limit is the device's.
+        # Other devices are admitted meanwhile. This device is admitted from another address, unless the limit is per device.
         enter(os.urandom(32), place=2)
         if is_of_device:
             with pytest.raises(live_peer.Refused):

@@ -215,7 +215,7 @@ def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
             try:
                 while not done.is_set():
                     store.make_version(root=True, insert={f"{number}": os.urandom(100)})
-                    # Not faster than six links transfer on a busy machine.
+                    # Save no faster than six links can transfer on a busy machine.
                     time.sleep(0.001)
             except BaseException as error:
                 failed.append(error)
@@ -308,7 +308,7 @@ def test_the_host_bounds_what_is_stored(store: llvs.Store) -> None:
         with pytest.raises(Full, match="nearly full"):
             while wire.carry():
                 pass
-        # Before any of the value was received.
+        # The link ends before any of the value was received.
         assert wire.bytes < 1_000_000 and ids(other) == {first.id}
         with pytest.raises(llvs.Error, match="the store failed"):
             wire.one.receive(wire.two.send())

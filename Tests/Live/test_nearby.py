@@ -351,7 +351,7 @@ calls, wanted = [], int(os.environ["CALLS"])
 try:
     with llvs.live.Nearby(calls.append, 4040, name="phone"):
         eventually(lambda: len(calls) >= wanted)
-        # What it would be told more would come in the next turns.
+        # Further news would come in the next turns.
         before = daemon.turns_made()
         eventually(lambda: daemon.turns_made() > before + 30)
     print(len(calls), len({device.name for device in calls}), "desk" in {device.name for device in calls})

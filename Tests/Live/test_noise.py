@@ -35,7 +35,7 @@ def test_published_vectors(vector: dict[str, bytes]) -> None:
     assert initiator.hash == responder.hash and initiator.is_done and responder.is_done
     assert initiator.their_static == noise.public(vector["resp_static"])
     (sends, receives), (answers, hears) = initiator.split(), responder.split()
-    # Then a message of the initiator, and one of the responder.
+    # After the handshake: a message of the initiator, and one of the responder.
     for number, (cipher, other) in ((3, (sends, hears)), (4, (answers, receives))):
         sealed = cipher.seal(vector[f"msg_{number}_payload"])
         assert sealed == vector[f"msg_{number}_ciphertext"] and other.open(sealed) == vector[f"msg_{number}_payload"]

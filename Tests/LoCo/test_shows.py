@@ -87,7 +87,7 @@ def test_the_whole_book_at_another_time(window: Open, running: Running) -> None:
     laptop.click("Ada Ruiz", "#list a")
     laptop.wait(lambda: "Restore this contact" in laptop.text("#view") and "Edit" not in laptop.text("#view"))
     laptop.look("another-time", narrow=True)
-    # To the first version, and to the end of a day.
+    # Move to the first version, and to the end of a day.
     laptop.script("document.querySelector('#past input').focus()")
     laptop.press(laptop.KEYS.HOME)
     laptop.wait(lambda: "0 contacts" in laptop.text("#count") and "was not in the book at that time" in laptop.text("#view"))

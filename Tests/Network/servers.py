@@ -48,7 +48,7 @@ def started_in(folder: Path, start: Callable[[Path], T]) -> T:
     for attempt in range(5):
         own = folder / str(attempt)
         own.mkdir()
-        # Servers that drop root privileges read there.
+        # Servers that drop root privileges read in this folder.
         folder.chmod(0o755)
         try:
             return start(own)

@@ -40,7 +40,7 @@ maps = open("/proc/self/maps").read()
 print("done with", [name for name in ("jemalloc", "tcmalloc", "mimalloc") if name in maps], "curl" in maps)
 """
 
-#: The same for one device in C; the program is linked with the allocator.
+#: A program in C that saves and syncs as one device; it is linked with the allocator.
 PROGRAM = r"""
 #include <llvs.h>
 #include <stdio.h>

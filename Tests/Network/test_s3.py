@@ -198,7 +198,7 @@ def test_a_service_that_refuses_exclusive_creation_as_a_bad_request(faulty: Any,
         store.make_version(store.most_recent_head, insert={"n": b"1"})
         faulty.forget_requests()
         assert len(way.send().sent) == 1
-        # The library remembers that this is unsupported: each file is checked for, and put once.
+        # The library remembers that the server does not support the header: before each file is sent, it checks whether the file exists.
         assert [method for method, _ in faulty.requests if method in ("PUT", "HEAD")] == ["HEAD", "PUT"] * 2
     # A file that is refused with and without the header remains an error.
     store.make_version(store.most_recent_head, insert={"m": b"1"})
@@ -397,7 +397,7 @@ def test_many_are_deleted_at_once(bucket: Any) -> None:
     bucket.forget_requests()
     assert llvs.testing.check_files(lambda number: plan.transport(place(bucket)), only=DELETING)
     asked = [method for method, _ in bucket.requests if method in ("DELETE", "POST")]
-    # One alone, then 32 together.
+    # One file is deleted alone, then 32 together.
     assert asked == ["DELETE", "POST"]
 
 

@@ -189,7 +189,7 @@ def test_an_answer_to_the_end_that_is_lost(faulty: Any, new_store: Any, status: 
         if told or environ["REQUEST_METHOD"] != "POST" or "uploadId=" not in environ["RAW_URI"]:
             return None
         told.append(1)
-        # The request was processed and its answer lost: as if it had been made before.
+        # Simulates a request that was processed and whose answer was lost.
         key = environ["RAW_URI"].partition("?")[0].removeprefix("/notes-bucket/")
         if is_there:
             faulty.put(key, file)

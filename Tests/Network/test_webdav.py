@@ -83,7 +83,7 @@ def test_requests(real: Server, store: llvs.Store, new_store: Any) -> None:
             way.send()
         assert real.proxy.requests == ["PROPFIND"] * 3
         state = way.restoration_state
-    # The same in a new process. With Digest authentication, there is one more request.
+    # A new process that restores the state needs one request, too. With Digest authentication, there is one more request.
     real.proxy.requests.clear()
     with llvs.Exchange(store, place(real), restoration_state=state) as way:
         way.retrieve()

@@ -61,7 +61,7 @@ HOSTILE = {
     "test_what_is_refused_here_when_made_is_carried_when_it_comes",
     "test_interchange_files_are_the_json_that_is_json",
     "test_no_file_of_the_suite_is_a_version",
-    # These unpack a folder that 0.1 wrote, and do not exchange with it.
+    # These tests unpack a folder that version 0.1 wrote, and do not exchange with it.
     "test_stores",
     "test_snapshot",
     "test_coordinator",

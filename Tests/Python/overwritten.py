@@ -32,7 +32,7 @@ class Step(NamedTuple):
     device: int
     #: The members that it edits; empty for a merge.
     members: str = ""
-    #: The device with which it merges, and how many of that one's versions have not arrived yet.
+    #: The device with which it merges, and how many versions of that device have not arrived yet.
     other: int = 0
     late: int = 0
 
@@ -62,15 +62,15 @@ class Run:
 
     def __init__(self, steps: list[Step]) -> None:
         self.graph, self.rules = Graph(), r.parse_schema(RULES).rules("a")
-        #: By edit, the numbers that it replaced.
+        #: The numbers that each edit replaced.
         self.replaced: dict[str, dict[str, int]] = {}
         self.merges: dict[str, tuple[str, str]] = {}
         #: The step, the version that it made, and the predecessors of that.
         self.told: list[tuple[Step, str, tuple[str, ...]]] = []
         self.faults: list[tuple[str, str, int]] = []
-        #: The same for edits that had lost to a third number before.
+        #: The faults whose edit had lost to a third number before.
         self.roundabout: list[tuple[str, str, int]] = []
-        #: The merges among them for which neither their records nor those of an earlier merge name the member.
+        #: The merges in that list whose member neither their own records nor records of an earlier merge name.
         self.untold: list[str] = []
         self.recorded: dict[str, set[str]] = {}
         self.graph.add("o", 1.0, (), {"a": Held(b'{"p":0,"q":0}', (1.0, "o"), "o")})

@@ -126,7 +126,7 @@ def test_choosing_another_side(base: Any, older: Any, newer: Any, path: tuple[An
     merged = fork.store.merge(fork.older, fork.newer)
     (conflict,) = fork.store.open_conflicts(merged).records
     assert conflict.path == path and conflict.version == merged.id
-    # Edits of others meanwhile stay, and so does the conflict.
+    # Later edits of other members stay, and so does the conflict.
     beside = fork.make(merged, {"d/1": {**fork.value("d/1", merged), "beside": 1}})
     assert fork.store.open_conflicts(beside).records == (conflict,)
     chosen = fork.store.choose(conflict, choice, at=beside)
@@ -151,7 +151,7 @@ def test_choosing_what_stands(base: Any, older: Any, newer: Any, path: tuple[Any
     "id, base, older, newer, choice, expected",
     [
         ("b/1", b"\0", b"\1\1", b"\2", "older", b"\1\1"),
-        # A side without the value counts as the older one, whatever the time of the removal.
+        # A side without the value counts as the older side, whatever the time of the removal.
         ("b/1", b"\0", b"\1", None, "older", None),
         ("d/1", b"[1", b"[2", b"[3", "older", b"[2"),
         ("t/1", b"The cat.", b"The dog.", b"The fox.", "older", b"The dog."),
@@ -340,11 +340,12 @@ def test_an_element_that_came_out_elsewhere_than_in_the_base(base: Any, older: A
 @pytest.mark.parametrize(
     "base, older, newer, since, expected",
     [
-        # Another one like it was put in front; one in front of it was added; one in front was removed; another member was edited.
+        # An equal element was inserted before it, another element was inserted before it, an element before it was removed, or another
+        # member was edited.
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [{"a": 2, "new": 1}, {"a": 2}], [{"a": 2, "new": 1}, {"a": 3}]),
         ([{"b": 1}, {"a": 1}], [{"b": 1}, {"a": 3}], [{"b": 1}, {"a": 2}], [{"a": 2}], [{"a": 3}]),
         ([{"a": 1, "b": 1}, 5], [{"a": 3, "b": 1}, 5], [{"a": 2, "b": 1}, 5], [{"a": 2, "b": 4}, 5], [{"a": 3, "b": 4}, 5]),
-        # It is ambiguous which of the two is meant, so the conflict is closed.
+        # Either of the two may be meant, so the conflict is closed.
         (["x", "a", "q"], ["x", "c", "q"], ["x", "b", "q"], ["b", "x", "b", "q"], None),
         ([{"a": 1}], [{"a": 3}], [{"a": 2}], [], None),
         ([{"id": 1, "v": 0}] * 2, [{"id": 1, "v": 0}, {"id": 1, "v": 2}], [{"id": 1, "v": 0}, {"id": 1, "v": 1}], [{"id": 1, "v": 1}],

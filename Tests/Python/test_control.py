@@ -85,7 +85,7 @@ def test_reading_and_merging() -> None:
         for name, call in calls.items():
             before = store.statistics().versions
             seen: list[llvs.control.Progress] = []
-            # In the middle of it, which a store may be asked about.
+            # Stop in the middle. The callback may read the store.
             with pytest.raises(llvs.CancelledError):
                 call(progress=stopping_at(2, seen, lambda: len(store.at(a)) != VERSIONS))
             assert [now.stage for now in seen] == [llvs.control.Stage.READING] * 2 and seen[1].completed <= VERSIONS, name

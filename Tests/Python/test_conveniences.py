@@ -64,7 +64,7 @@ def test_a_further_root_is_deliberate(store: llvs.Store) -> None:
     assert other.predecessors == () and set(store.heads()) == {first, other}
     with pytest.raises(ValueError, match="exclude each other"):
         store.make_version(first, root=True)
-    # Once more under its id, as after an unknown outcome, is harmless; under another id it is a further root.
+    # Making the version again under its id, as after an unknown outcome, is harmless. Under another id it would be a further root.
     assert store.make_version(insert={"a": b"1"}, id="first") == first
     with pytest.raises(ValueError, match="root=True"):
         store.make_version(insert={"a": b"1"}, id="second")

@@ -200,7 +200,7 @@ def test_each_option_of_the_store_reaches_the_library(tmp_path: Path) -> None:
     assert (struct.compaction, struct.differences) == (c.COMPACTION_ALWAYS, c.DIFFERENCES_OFF)
     assert 0 < struct.compaction_grace < 1e-300  # The library reads 0 as the default.
     assert ctypes.string_at(struct.cache_directory.data, struct.cache_directory.size) == bytes(tmp_path)
-    # Without options, and with those that nobody changed, the library decides.
+    # Without options, and with unchanged options, the library decides.
     plain, unchanged = OpeningOptions().struct, OpeningOptions(options=llvs.StoreOptions()).struct
     assert bytes(plain) == bytes(unchanged)
 

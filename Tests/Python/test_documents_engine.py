@@ -503,8 +503,8 @@ KINDS: list[str] = runpy.run_path(str(MEMORY))["KINDS"]
 SAMPLE = [
     "text of other words", "list of digits", "list of objects", "set of words", "deep objects", "levels of two children", "auto conflicts",
 ]
-# Exceptions. Elements of a byte or two exceed the limit slightly. So do lists of equal elements of which both sides replaced almost all,
-# differently: each of these is a conflict, recorded with its path.
+# Exceptions: kinds of documents that exceed the limit slightly. Lists with elements of a byte or two do, and lists of equal elements of
+# which both sides replaced almost all, differently: each element is then a conflict, recorded with its path.
 ALLOWED = dict.fromkeys(["list of digits", "list of one key", "levels of two children"], 6.6)
 ALLOWED |= {"list of other numbers": 7.0, "deep lists": 7.6}
 

@@ -174,7 +174,7 @@ def test_verify_finds_a_changed_file_and_send_mends_it(tmp_path: Path, memory: l
     for where in (folder.as_uri(), place):
         with llvs.Exchange(memory, where) as mine:
             assert mine.send().sent == (version.id,)
-            # Of the same length, and still JSON and base64.
+            # Replace it by bytes of the same length that are still JSON and base64.
             if where is place:
                 place.changes[version.id] = place.changes[version.id].replace(b"c29t", b"d29t")
             else:
@@ -429,7 +429,7 @@ def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Calla
         with mine.observe(heard.release), theirs.observe(heard_by_other.set):
             one.make_version(insert={"a": b"1"})
             mine.send()
-            # The same file is new for the other one.
+            # The same file is new for the other observer.
             assert heard_by_other.wait(GUARD) and not heard.acquire(blocking=False)
             other.make_version(insert={"b": b"1"})
             theirs.send()

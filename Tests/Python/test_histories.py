@@ -284,7 +284,8 @@ class Replicas(RuleBasedStateMachine):
         old, new, now = (self.model.state(predecessors[0]) if predecessors else {}), self.model.state(undone), self.model.state(at)
         expected: dict[bytes, Change] = {}
         for id in sorted(old.keys() | new.keys()):
-            # Values that were changed to other bytes since stay: the head's side of the three-way merge over the version.
+            # Values that later versions changed to other bytes stay: there the head's side prevails in the three-way merge with the version
+            # as the ancestor.
             if old.get(id) == new.get(id) or self.bytes_of(id, now) != self.bytes_of(id, new):
                 continue
             if id not in old:
@@ -356,7 +357,7 @@ class Replicas(RuleBasedStateMachine):
         assert found == self.model.difference(a, b)
         assert {version.id for version in store.history(a)} == self.model.ancestors(a)
 
-    # Rules: one step, or a storm of them
+    # Rules of the state machine: one step, or many at once
 
     @rule(
         data=st.data(),

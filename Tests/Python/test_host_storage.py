@@ -110,7 +110,7 @@ def test_a_damaged_byte_costs_what_it_hits() -> None:
             (damage,) = report.damages
             lost.append(damage.lost)
             if damage.lost is llvs.store.Loss.VERSION:
-                # The version is not here, and what builds on it waits.
+                # The version is absent, and its descendants are pending.
                 assert known == {root.id, beside.id} and report.pending == 1
                 with pytest.raises(llvs.errors.UnknownVersionError):
                     store.value("hit", at=hit)

@@ -651,7 +651,7 @@ def test_a_later_handle_reads_what_changed_alone(tmp_path: Path) -> None:
         # The same index in another spelling, and another index.
         assert read(store.index(definition='{"on":["/a"],"prefix":"v","text":"bytes"}'), versions[0]) == (1_000, 0)
         assert read(store.index(definition='{"prefix":"v","on":["/b"]}'), versions[-1]) == (5, 1_000)
-    # Nothing is written for a store that is opened for reading, nor for few values.
+    # No index is written if the store is opened for reading only, or if few values were indexed.
     shutil.rmtree(path / "cache")
     with llvs.Store(path, read_only=True) as store:
         assert read(store.index(definition=text), versions[0]) == (1_000, 1_000)
@@ -755,7 +755,7 @@ def test_a_cache_of_another_store(tmp_path: Path) -> None:
     text = '{"prefix":"v","on":["/a"]}'
     for name in "one", "two":
         with llvs.Store(tmp_path / name) as store:
-            # The same id with another state.
+            # A version with the same id and another state.
             store.make_version(insert={f"v{i}": b'{"a":"%s"}' % name.encode() for i in range(300)}, id="same")
             assert store.index(definition=text).find(name).count() == 300
     assert caches(tmp_path / "one")[0].name == caches(tmp_path / "two")[0].name

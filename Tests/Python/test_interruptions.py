@@ -69,7 +69,7 @@ def at_every_point(action, check, granularity="line"):
             check(n, outcome)
             break
         assert raised == 1, (n, raised, outcome)
-        # In a finaliser, and where a generator that is let go of is closed, Python has nobody to tell, whatever we do.
+        # An exception in a finaliser, or while an abandoned generator is closed, has no caller to which Python could report it.
         swallowed = [details for details in lost if isinstance(details.exc_value, Interrupted)]
         assert all(
             getattr(details.object, "__name__", "") == "__del__" or isinstance(details.object, types.GeneratorType) for details in swallowed

@@ -217,7 +217,7 @@ def test_the_table_is_what_it_is_made_from() -> None:
     if unicodedata.unidata_version == index_folding.UNICODE:
         assert index_folding.table() == index_folding.TABLE.read_text(encoding="ascii")
         return
-    # Other versions of Unicode add scalars, and change none of those that there were.
+    # Newer versions of Unicode add scalars, and do not change existing ones.
     table = read(index_folding.TABLE)
     for scalar, result in table.items():
         assert unicodedata.category(chr(scalar)) == "Cn" or index_folding.folded(scalar) == result or not result, hex(scalar)

@@ -98,7 +98,7 @@ PROGRAM = textwrap.dedent("""
                 once()
         least = None
         for _ in range(3):
-            # Until what is kept for good is there.
+            # Repeat until all permanent caches are filled.
             repeat(REPETITIONS)
             before = allocated()
             repeat(REPETITIONS)

@@ -296,7 +296,7 @@ def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordina
             other.tags = {"b"}
         ann.tags = {"c"}
     assert people["1"].tags == {"c"}, "a register, as the store says"
-    # A warning is given once; another one is given.
+    # The same warning is given once. A different one is still given.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rules = json.loads(notes["__llvs_schema"])

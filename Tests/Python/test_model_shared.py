@@ -102,7 +102,7 @@ def test_values_are_read_and_edited_alike() -> None:
         with people.edit("1") as ann:
             ann.name = "Ann"
             ann.phones[1].calls += 1
-        # Members stay in the order in which they were, where Python saves.
+        # A save from Python keeps the order of the members.
         assert json.loads(notes["shared/1"]) == json.loads(VECTORS["edited"]) and b'"z":1.50' in notes["shared/1"]
 
 

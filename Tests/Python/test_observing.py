@@ -56,7 +56,7 @@ def test_versions_of_another_process_are_heard_of(tmp_path: Path, kind: str) -> 
                 writer.stdin.write(text + "\n")
                 writer.stdin.flush()
                 made = writer.stdout.readline().strip()
-                # `history` itself does not check for versions of others; the observation has done so.
+                # `history` itself does not look for versions of other processes; the observation has done so.
                 assert heard.wait(lambda: made in {version.id for version in store.history()}), "the version did not come"
                 known.add(made)
             assert known <= {version.id for version in store.history()}

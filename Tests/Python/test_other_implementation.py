@@ -166,7 +166,7 @@ def test_stores_in_sqlite(theirs: Path, memory: llvs.Store, parts: list[str], is
     before = {file: file.read_bytes() for file in theirs.rglob("*") if file.is_file()}
     connections = []
     if is_open:
-        # Their program is at work on it: part of it is in the log.
+        # Their program has the store open: part of it is in SQLite's log.
         for part in parts:
             connection = sqlite3.connect(theirs / part / "zone.sqlite")
             connection.execute("PRAGMA journal_mode=WAL")
@@ -282,7 +282,7 @@ def test_zips_are_restored(theirs: Path, folder: Path, how: dict[str, Any], wher
         is_whole(store)
         assert not store.verify().damages
         with llvs.Exchange(store, folder) as exchange:
-            # Ours lies beside theirs, and goes first.
+            # Our snapshot lies beside theirs, and is preferred.
             found = exchange.snapshot()
             assert found is not None and found.format == "zip-v1"
             before = {path: path.read_bytes() for path in (folder / "snapshots").rglob("*") if path.is_file()}
@@ -444,10 +444,10 @@ def test_what_others_fail_at_is_not_saved(tmp_path: Path, memory: llvs.Store, la
         with pytest.raises(llvs.errors.ExchangeDataError, match="composed"):
             memory.make_version(first, update={"a": b"2"}, metadata=TWINS)
         assert len(list(memory.history())) == count
-        # Ids that it only confuses are saved, and so is the longest one that it stores.
+        # Ids that the other implementation merely confuses are saved, and so is the longest id that it stores.
         made = memory.make_version(first, update={"x" * 257: b"", "e\u0301": b"", "\u00e9": b"", "LLVSSLASH": b""})
         exchange.send()
-        # Two exchanges of one store: each counts.
+        # With two exchanges of one store, the restrictions of each apply.
         with llvs.Exchange(memory, tmp_path / "other", no_other_readers=True), pytest.raises(llvs.errors.ExchangeDataError):
             memory.make_version(made, update=TOO_LONG)
     made = memory.make_version(made, update=TOO_LONG)

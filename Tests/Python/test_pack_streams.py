@@ -180,7 +180,7 @@ def test_versions_that_are_too_large_for_a_pack(count: int, size: int, kind: str
 def test_a_value_of_several_parts(tmp_path: Path) -> None:
     with opened("file", tmp_path / "one") as one, opened("file", tmp_path / "two") as two:
         base = one.make_version(insert={"film": noise(8 * MIB) + noise(5 * MIB, 2), "exact": noise(8 * MIB)})
-        # The same bytes in another version, which has a file of its own there.
+        # Another version has the same bytes, in a file of its own.
         one.make_version(base, insert={"copy": noise(8 * MIB)})
         data = one.pack()
         assert read_by_python(data) == stored(one)
@@ -378,7 +378,7 @@ def test_wrong_keys_are_told_and_take_nothing(tmp_path: Path) -> None:
                 assert caught.value.code == llvs.ErrorCode.WRONG_KEY and not list(two.history())
             with llvs.Store(storage="memory") as three:
                 assert three.unpack(data, **right).retrieved  # type: ignore[arg-type]
-        # One that is not encrypted, where it had to be.
+        # A stream that is not encrypted, although the reader requires it.
         with pytest.raises(llvs.errors.ExchangeDataError) as foreign:
             two.unpack(one.pack(), identities=[IDENTITY])
         assert foreign.value.code == llvs.ErrorCode.FOREIGN_FILE and not list(two.history())

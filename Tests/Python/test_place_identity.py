@@ -53,7 +53,7 @@ def test_the_place_of_another_store_is_refused(tmp_path: Path, place: str, rules
         for call in (way.retrieve, way.send):
             with pytest.raises(llvs.NotFoundError, match="another store"):
                 call()
-    # If its own place is there again, it continues, and has received nothing of the other.
+    # When its own place returns, the exchange continues. It has received nothing of the other place.
     here.rename(tmp_path / "bobs")
     (tmp_path / "anns").rename(here)
     assert put(tmp_path, "ann", place) == put(tmp_path, "other", place) == {"ann", "more"}
@@ -229,7 +229,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
     before = files(tmp_path / "bobs")
     if was_link:
         path.unlink()
-        # A folder in the place of the link, and a link to another one.
+        # First a folder replaces the link, then a link to another folder.
         (tmp_path / "bobs").rename(path)
         with pytest.raises(llvs.NotFoundError, match="another store"):
             put(tmp_path, "ann", place, more="2")
@@ -243,7 +243,7 @@ def test_a_link_that_leads_elsewhere_by_now(tmp_path: Path, layout: str, was_lin
     path.unlink()
     path.symlink_to(tmp_path / "anns")
     assert put(tmp_path, "ann", place) == {"ann", "more"}
-    # A caller who allows to join them joins them.
+    # A caller who allows it joins the two places.
     path.unlink()
     path.symlink_to(tmp_path / "bobs")
     join(tmp_path, "ann", place)

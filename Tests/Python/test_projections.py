@@ -605,7 +605,7 @@ def test_closing_while_it_updates(tmp_path: Path, view: Path) -> None:
         time.sleep(0.02 * order)
         (projection, notes)[order % 2].close()
         (notes, projection)[order % 2].close()
-        # At one version, or at none yet.
+        # The database is at one version, or at none yet.
         there = ask(tmp_path / f"{order}.sqlite", "SELECT count(*) FROM sqlite_master WHERE name = 'people'")
         if there != [(0,)]:
             assert ask(tmp_path / f"{order}.sqlite", "SELECT count(*) FROM people") == [(3_000,)]
@@ -774,8 +774,8 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
     rows, forked = expected(store, version), 0
     for turn in range(sample(3, 18)):
         view, calls, outcomes = tmp_path / f"{turn}.sqlite", [0], list[int]()
-        # Something is in the log already, which a reader keeps there; by then the transaction has written behind it what SQLite's own
-        # memory has no room for.
+        # The log already has frames that a reader keeps there. Behind them the transaction has written pages for which SQLite's own memory
+        # has no room.
         with llvs.sqlite.Projection(store, view, {"tables": {"others": PEOPLE}}) as before:
             before.update(first)
             reader = sqlite3.connect(view)
@@ -784,7 +784,7 @@ def test_a_callback_that_forks_within_the_transaction(store: llvs.Store, tmp_pat
 
         def progress(state: llvs.control.Progress) -> None:
             calls[0] += 1
-            # Behind the first values, which are read within the transaction.
+            # Act after the first values, which are read within the transaction.
             if calls[0] != 3 + turn * 2 or not state.completed:
                 return
             child = os.fork()
@@ -836,7 +836,7 @@ def test_a_database_of_another_user_where_all_may_make_files(store: llvs.Store, 
         with pytest.raises(llvs.StorageError, match="belongs to another user"):
             llvs.sqlite.Projection(store, common / name, PLAIN)
     assert (common / "empty.sqlite").stat().st_size == 0 and not (tmp_path / "elsewhere.sqlite").exists()
-    # Files in a folder of one's own, whoever owns them; and files of one's own.
+    # Accepted: any files in a folder of this user, and this user's files in any folder.
     for path in own / "theirs.sqlite", common / "mine.sqlite":
         with llvs.sqlite.Projection(store, path, PLAIN) as projection:
             assert projection.update() == 1

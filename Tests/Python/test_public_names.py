@@ -92,7 +92,7 @@ def test_models_have_any_prefix() -> None:
             try:
                 things = notes.collection(Thing)
             except ValueError as error:
-                # A prefix that the library keeps for itself, or that is a part of another's.
+                # A prefix that the library reserves, or that begins like the prefix of another collection.
                 assert "prefix" in str(error), ascii(name)
                 continue
             things["1"] = Thing(name)

@@ -146,7 +146,7 @@ def test_no_grapheme_is_split_but_beside_white_space() -> None:
 def test_texts_with_all_kinds_of_breaks_merge_as_the_page_says() -> None:
     """The engine beside the model: the sides change neighbours, which is an overlap unless a token ends between these."""
     kinds = [text for name in ("GraphemeBreakTest.txt", "WordBreakTest.txt") for text, _ in broken(name)]
-    # JSON has no lone surrogates, of which these versions of the files have none either.
+    # JSON has no lone surrogates. These versions of the files have none either, so all their texts can be merged.
     assert len(kinds) > 2_000 and not any(0xD800 <= ord(char) < 0xE000 for char in "".join(kinds))
     for string in sample(kinds[::29], kinds):
         base = f"a {string}b {string} c"

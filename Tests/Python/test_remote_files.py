@@ -47,7 +47,7 @@ class Shelf(llvs.exchange.RemoteFiles):
         data = self.files.get(name)
         if data is None:
             return None
-        # Large ones as files, so that both ways are gone.
+        # Return large files as streams, so that both ways of answering are tested.
         return io.BytesIO(data) if len(data) > 100_000 and not size else data[offset : offset + size if size else None]
 
     def publish(self, name: str, file: llvs.exchange.OutgoingFile, replaces: bool) -> bool:

@@ -28,7 +28,7 @@ def test_who_set_the_sides() -> None:
     with llvs.Store(storage="memory") as store:
         root = store.make_version(insert={"a": data(x=0), "b": b"1"}, timestamp=100.0)
         one = store.make_version(root, update={"a": data(x=1)}, timestamp=200.0, metadata={"__llvs_device": "laptop"})
-        # Later, but about another value: it did not set the side.
+        # This later version changes another value, so it does not decide which side is newer.
         above = store.make_version(one, update={"b": b"2"}, timestamp=400.0)
         two = store.make_version(root, update={"a": data(x=2)}, timestamp=300.0, metadata={"__llvs_device": "phone"})
         merged = store.merge(above, two, llvs.Rules({"merge": 1, "ids": {"": "auto"}}))
@@ -37,7 +37,7 @@ def test_who_set_the_sides() -> None:
         assert (newer.by.id, older.by.id, newer.by.device, older.by.device) == (two.id, one.id, "phone", "laptop")
         assert (newer.at, older.at) == (two.id, above.id) and newer.reference == llvs.store.Reference("a", two.id)
         assert store.sides("a", two, above) == (newer, older), "in any order"
-        # Removed there: who has a value is the newer, whenever it was removed.
+        # If one side removed the value, the side that has it is the newer, whenever it was removed.
         gone = store.make_version(root, remove=["a"], timestamp=500.0)
         newer, older = store.sides("a", gone, two)
         assert newer.at == two.id and older.reference is None and older.by is not None and older.by.id == gone.id
@@ -125,7 +125,7 @@ def test_a_form_that_was_open_meanwhile() -> None:
         with people.edit("1") as ann:
             ann.town = "Bonn"
             ann.tags.add("choir")
-        # The form sets all members. Except for the name they are as they were when the form was opened.
+        # The form sets all members. All except the name have the values from when the form was opened.
         with people.edit("1", at=opened) as ann:
             ann.name, ann.town, ann.tags = "Anne", "Ulm", {"friend", "work"}
         assert people["1"] == Contact("Anne", "Bonn", {"friend", "choir", "work"})

@@ -314,7 +314,7 @@ def test_a_revert_undoes_what_both_sides_did_alike(store: llvs.Store) -> None:
     left = store.make_version(base, update={"same": b"2"}, remove=["gone"])
     right = store.make_version(base, update={"same": b"2"}, remove=["gone"])
     merged = store.merge(left, right)
-    # The bytes of the later side are those that prevail; the removal is both sides'.
+    # The bytes of the later side, `right`, prevail. The removal counts as both sides'.
     undone = store.revert(right, at=merged).version
     assert undone is not None and dict(store.at(undone).items()) == {"gone": b"1", "same": b"1"}
 
@@ -504,7 +504,7 @@ def test_salvage_brings_what_is_whole(tmp_path: Path) -> None:
     segment.write_bytes(segment.read_bytes().replace(b"DAMAGE", b"damage"))
     with llvs.Store(tmp_path / "damaged", read_only=True) as store:
         report = store.verify()
-        # The value alone is lost: its version and what builds on it are here.
+        # Only the value is lost: its version and the descendants are present.
         assert [(d.version, d.lost, d.value_id) for d in report.damages] == [(second.id, llvs.store.Loss.VALUE, "lost")]
         assert report.damages[0].file == str(segment) and report.unfinished == () and report.pending == 0
         assert {version.id for version in store.history()} == {first.id, second.id, third.id}

@@ -476,7 +476,7 @@ def test_folders_tell_a_syncer_of_news(tmp_path: Path, layout: str) -> None:
     with llvs.Coordinator(tmp_path / "a.llvs", exchange=place) as a, llvs.Coordinator(tmp_path / "b.llvs", exchange=place) as b:
         with llvs.Syncer(b, **SELDOM) as syncer:
             eventually(lambda: syncer.status.rounds >= 1 and syncer.status.state == SyncState.IDLE)
-            # Starting with an empty folder, and then each time.
+            # The syncer notices the first versions in an empty folder, and all later ones.
             for i in range(3):
                 a.save(update={f"x{i}": b"1"})
                 a.exchange()

@@ -343,7 +343,7 @@ def test_a_changed_byte_is_damage_and_never_a_wrong_value() -> None:
             (damage,) = store.verify().damages
             seen.add(damage.lost)
             if damage.lost is llvs.store.Loss.NOTHING:
-                # A byte of the envelope: what is in it is whole.
+                # The damaged byte is in the envelope, so the content is intact.
                 value = store.value("a", at=version)
                 assert value is not None and value.data == b"x" * 500
                 continue

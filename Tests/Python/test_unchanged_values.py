@@ -8,7 +8,7 @@ from typing import Any, Optional
 import llvs
 import pytest
 
-#: Without rules, by each rule for whole values, and by members.
+#: No rules, each rule for whole values, and a rule for a member.
 RULES: list[Optional[dict[str, Any]]] = [
     None, {"merge": 1, "ids": {"": "register"}}, {"merge": 1, "ids": {"": "bytes"}}, {"merge": 1, "ids": {"": {"/m": "register"}}},
 ]  # fmt: skip

@@ -76,7 +76,7 @@ def test_what_was_changed_since_stays_and_is_told(store: llvs.Store) -> None:
     later = made(store, edit, d_1={"a": 2, "b": 1}, d_2={"a": 2}, plain=2, gone=None, d_gone=None, d_new={"a": 2}, same=0)
     done = store.revert(edit, at=later)
     assert done.version is not None and done.undone == ("d/1",)
-    # A value that was removed since stays removed. One that the version made, and that was edited since, stays.
+    # A value that was removed since then stays removed. A value that the version created, and that was edited since then, stays.
     assert done.superseded == ("d/1", "d/2", "d/gone", "d/new", "gone", "plain")
     assert state(store, done.version) == {"d/1": {"a": 2, "b": 0}, "d/2": {"a": 2}, "plain": 2, "d/new": {"a": 2}, "same": 0}
     (one, two, three, four) = done.conflicts
@@ -173,7 +173,7 @@ def test_undo_and_redo_step_by_step() -> None:
         # A new save leaves nothing to redo.
         saved(notes, 9)
         assert not notes.can_redo and notes.redo() is None
-        # The same after a save that changes nothing, so that nothing of it can be undone.
+        # A save that changes nothing leaves nothing to redo either, and nothing to undo.
         assert notes.undo() is not None and notes.can_redo
         notes.save(update={"x": notes["x"]})
         assert not notes.can_redo
@@ -505,7 +505,7 @@ def test_a_counter_is_exact_over_removals_and_their_undoing(start: int, is_whole
         for one in (a, b, a):
             one.sync()
         assert a["c/1"] == b["c/1"] == value(start + 13)["c/1"]
-        # Then the first increment, on which another device's count is based.
+        # Undo the first increment, on which another device's count is based.
         a.undo()
         for one in (a, b, a):
             one.sync()
@@ -641,7 +641,7 @@ def test_edits_that_lost_in_several_merges(store: llvs.Store) -> None:
     at = store.merge(store.merge(mine, one), other)
     assert state(store, at)["d/1"] == {"name": "mine", "n": 7}
     done = store.revert(mine, at=at)
-    # The edit that first lost against it is in its place, and so wins against the other one.
+    # The edit that lost against the undone one in the first merge takes its place, and so wins against the other edit, too.
     assert state(store, done.version)["d/1"] == {"name": "B", "n": 3}
     assert [(c.newer, c.older) for c in done.conflicts] == [(b'"B"', b'"C"')]
 
@@ -765,7 +765,7 @@ def test_an_edit_that_an_arbiter_left_out_takes_nothing_off(store: llvs.Store, c
         later = made(store, merged, d_1={"n": counted, "name": "later"})
         done = store.revert(dropped, at=later)
         assert done.version is None and done.superseded == ("d/1",)
-        # The other one is reverted by its count.
+        # Reverting the kept save subtracts what it counted.
         done = store.revert(kept, at=merged)
         assert state(store, done.version) == state(store, dropped)
 

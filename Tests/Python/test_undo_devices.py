@@ -301,7 +301,8 @@ class Drawn:
         self.devices = Devices({**FIRST, "l": [1, 2], "items": []}, count)
         self.first = self.devices.same()
         self.saves: dict[str, tuple[str, int]] = {}
-        #: By device: the saves that are not undone, and those that are. For all: the saves of which nothing could be undone.
+        #: For each device: the saves that are not undone, and the undone saves. For all devices: the saves of which nothing could be
+        #: undone.
         self.standing: list[list[str]] = [[] for _ in self.devices.all]
         self.undone: list[list[str]] = [[] for _ in self.devices.all]
         self.passed: set[str] = set()

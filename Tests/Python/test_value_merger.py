@@ -59,7 +59,7 @@ def test_whole_values(store: llvs.Store) -> None:
     )
     merged = store.merge(a, b, llvs.merge.ValueMerger(merge))
     assert dict(store.at(merged)) == {"sum": b"#11", "pass": b"2", "gone": b"back", "one": b"1", "same": b"1", "newer": b"2"}
-    # The older one of the values that one side removed.
+    # A side that removed a value counts as the older one.
     assert asked == [
         ("gone", b"0", b"1", None),
         ("newer", b"0", b"2", b"1"),

@@ -19,7 +19,7 @@ class Difference(NamedTuple):
     """The decoded stored bytes of a difference."""
 
     place: int
-    #: The stored bytes of all differences between the value and the one that is stored whole, this one included.
+    #: The stored bytes of all differences from the value that is stored whole up to this one, inclusive.
     way: int
     base: str
     base_size: int

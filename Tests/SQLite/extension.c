@@ -185,7 +185,7 @@ static void test_failing_allocations(void) {
     }
     printf("%d statements failed for lack of memory\n", failures);
     check(failures > 300, "allocations were failed");
-    /* The same while the extension is loaded. */
+    /* Allocations also fail while the extension is loaded. */
     for (i = 0; i < 200; i++) {
         sqlite3 *db;
         char *message = NULL;
@@ -276,7 +276,7 @@ int main(int argc, char **argv) {
     failing.xMalloc = allocate;
     failing.xRealloc = reallocate;
     sqlite3_config(SQLITE_CONFIG_MALLOC, &failing);
-    /* Otherwise SQLite allocates from pools, where nothing fails. */
+    /* By default SQLite allocates from pools, where nothing fails. */
     sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
     make_store();
     test_statements();

@@ -84,7 +84,7 @@ def interrupted(database: Any, driver: Any, statement: str, path: str, said: str
 
     def interrupt() -> None:
         begun.wait(300)
-        # At some time after the first row.
+        # Change the store at some time after the first row.
         time.sleep(0.02)
         while not ended.wait(0.01):
             database.interrupt()

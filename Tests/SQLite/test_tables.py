@@ -60,7 +60,7 @@ def test_columns(contacts: Contacts, database: Any) -> None:
     assert stored["contact/1"] == contacts.first and stored["note/1"] == contacts.second and stored["note/2"] == contacts.last
     described = database.execute("SELECT * FROM llvs_values(?)", (contacts.path,)).description
     assert [column[0] for column in described] == ["id", "data", "stored_version"]
-    # Read by ids alone the answers are the same.
+    # A query that reads only ids gives the same rows.
     assert database.execute("SELECT id, stored_version FROM llvs_values(?)", (contacts.path,)).fetchall() == [(id, v) for id, _, v in rows]
     one = "SELECT id, typeof(data), stored_version FROM llvs_values(?) WHERE id = ?"
     for id, kind, version in rows:

@@ -39,7 +39,7 @@ class Record:
 @dataclass
 class Zone:
     records: dict[str, Record] = field(default_factory=dict)
-    #: Names, in the order in which they changed.
+    #: The names of changed records, in the order of the changes.
     changes: list[str] = field(default_factory=list)
 
     def newest(self, count: int) -> set[str]:

@@ -518,7 +518,7 @@ def test_hostile_answers(
                     assert "ann/" not in str(error)
     monkeypatch.setattr(container.service, "answer", inner)
     if b"retryAfter" in answer:
-        # For a day at most, and by all of the account in this process.
+        # All exchanges of the account in this process pause, for a day at most.
         with pytest.raises(llvs.BusyError, match="no requests for 8[0-9]{4} more"):
             exchange(store, place)
         return

@@ -40,7 +40,7 @@ class Mended:
         self.put(self.damaged, "77")
         container.service.stale = 1
         self.tries: list[str] = []
-        #: By number of the attempt, what another device does before it: the fields that it writes, or None if it removes the record.
+        #: What another device does before an attempt, by the attempt's number: the fields that it writes, or None if it removes the record.
         self.meanwhile: dict[int, Any] = {}
         inner = container.service._operate
 

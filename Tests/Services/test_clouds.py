@@ -112,7 +112,7 @@ def test_requests(cloud: Cloud, store: llvs.Store, new_store: Any, layout: str) 
         assert len(asked) <= 3 + reads + way + 1, "a new device: three lists, the root, two packs, and log/ again to send"
 
 
-#: By service: the requests for lists, and the requests for each file, of a receive of k files.
+#: The requests for lists and the requests for each file when k files are received, by service.
 RECEIVES = {"gdrive": (1, 1), "onedrive": (1, 1), "pcloud": (1, 2), "box": (3, 2)}
 
 

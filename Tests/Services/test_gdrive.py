@@ -124,7 +124,7 @@ def test_folders_of_one_name(drive: Cloud, store: llvs.Store, new_store: Any, la
     place = drive.place(layout=layout)
     exchange(store, place)
     first = folders(drive, "notes")[0]
-    # The other device created the same tree before it saw this one, and does not know of it.
+    # The other device created the same tree before it saw this one, and does not know that this one exists.
     first.name = "elsewhere"
     save(second, "theirs")
     # The place is opened with other credentials, so that knowledge about the first folder is not used.
@@ -155,7 +155,7 @@ def test_folders_that_are_their_own_ancestors(drive: Cloud, store: llvs.Store, n
     for _ in range(2):
         exchange(second, drive.place())
     assert ids(second) == ids(store)
-    # The same holds if the path leads through them: the place itself is moved into one of them.
+    # The same holds if the path leads through such folders: the place itself is moved into one of them.
     (place,) = (node for node in folders(drive, "notes") if node is not notes)
     place.parent = alone.id
     with llvs.Exchange(second, drive.place()) as way, pytest.raises(llvs.NotFoundError, match="is empty"):

@@ -19,7 +19,7 @@ KINDS: dict[str, Any] = {"gdrive": GoogleDrive, "onedrive": OneDrive, "box": Box
 WRITERS, EXCHANGES, PACKS = 5, 16, 85
 #: The largest number of requests of a new device.
 NEW = {"gdrive": 89, "onedrive": 89, "box": 180, "pcloud": 175, "cloudkit": 10}
-#: By service: the requests for lists, with walking the path, and the requests for each file.
+#: The requests for lists (including those for the path) and the requests for each file, by service.
 EACH = {"gdrive": (3, 1), "onedrive": (3, 1), "box": (8, 2), "pcloud": (3, 2)}
 #: The limit of the design for a new device. It does not hold where each file has a link of its own (docs/performance.md).
 BOUND, ABOVE = 120, ("box", "pcloud")

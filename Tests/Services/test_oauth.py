@@ -303,7 +303,7 @@ def test_the_command_signs_in(cloud: Cloud, tmp_path: Path) -> None:
     done = llvs_command(tmp_path, "-s", store, "remote", "add", "cloud", cloud.url(), "--client-id", "tests")
     assert done.returncode == 0, done.stderr
     assert "sign in with the browser" in done.stderr and "s3cret" not in done.stdout + done.stderr
-    # Otherwise a program that can read the arguments of a browser could answer with an account of its own.
+    # The address is not in the arguments: a program that reads them could answer with an account of its own.
     (argument,) = (tmp_path / "arguments").read_text().splitlines()
     assert argument.startswith("file://") and "state" not in argument.rpartition("/")[2] and "challenge" not in argument
     assert not Path(urlsplit(argument).path).exists()

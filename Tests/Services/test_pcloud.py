@@ -324,7 +324,7 @@ def test_answers_of_a_session_that_are_lost(pcloud: Cloud, store: llvs.Store, ne
     version, second = save(store, "large", random.Random(3).randbytes(LARGE)), new_store()
     pcloud.service.inject("lost answer", 1, lambda request: f"{request.method} {pcloud.service.template(request)}" == lost)
     asked = pcloud.count(lambda: exchange(store, pcloud.place()))
-    # One more if libcurl itself repeats the request.
+    # At most one request more, in case libcurl repeats one.
     assert asked.count("PUT /upload_write") <= 4 and len(files(pcloud, "changes")) == 4
     exchange(second, pcloud.place())
     assert second.at(version)["large"] == store.at(version)["large"]

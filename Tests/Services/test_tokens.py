@@ -176,7 +176,7 @@ def test_rotated_elsewhere(drive: Cloud, store: llvs.Store) -> None:
         drive.sign_in()
         way.retrieve()
         assert drive.service.accounts.refreshes == 0
-        # It does so after the library has read the file: the library's refresh token is invalid, and the file is read again.
+        # The other program renews after the library has read the file: the library's refresh token is invalid, and the file is read again.
         drive.service.expire_tokens()
         inner, told = drive.service.accounts.token, []
 

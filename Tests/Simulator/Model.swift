@@ -102,7 +102,8 @@ struct Model {
         return newestFirst(all.filter { !behind.contains($0) })
     }
 
-    /// The common ancestors of one version and any of the others that are not ancestors of another common ancestor, newest first.
+    /// Returns the best common ancestors of one version and any of `some`, newest first: those that are not ancestors of another common
+    /// ancestor.
     func bestCommonAncestors(_ some: [Int], _ one: Int) -> [Int] {
         let left = some.reduce(into: VersionSet()) { $0.formUnion(versions[$1].ancestors) }
         let common = left.intersection(versions[one].ancestors)

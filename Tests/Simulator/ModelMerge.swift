@@ -8,7 +8,7 @@ extension Model {
         /// The values of all bases.
         case conflicting([Held?])
 
-        /// Whether it has the same bytes, whichever version stored them, or is empty as well.
+        /// Whether the base has the same bytes as the value, whichever version stored them, or both are absent.
         func holds(_ held: Held?) -> Bool {
             switch self {
             case .agreed(let mine): mine?.data == held?.data

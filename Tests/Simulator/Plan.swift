@@ -1,8 +1,8 @@
 import LLVS
 import LLVSTestSupport
 
-/// One event of a history. Its random numbers come from a seed of its own. So leaving out other steps changes nothing except what it can
-/// choose from.
+/// One event of a history. Its random numbers come from a seed of its own. So if other steps are left out, only the versions that it can
+/// choose from change.
 struct Step {
     enum Kind: Int, CaseIterable {
         /// Saves on the current version.
@@ -88,7 +88,7 @@ struct Plan {
     var hasLargeValues = false
     var keyCount = 4
     var steps: [Step] = []
-    /// The number of rounds in which the stores must settle, if another than the promised one is requested.
+    /// The number of rounds in which the stores must settle. Nil: the promised number.
     var rounds: Int?
     /// Whether stores that are at a branch stay there at the end.
     var staysOnBranches = false

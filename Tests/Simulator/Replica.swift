@@ -14,7 +14,7 @@ final class Replica {
     var current: VersionID?
     /// The version at which its coordinator began without a note.
     var unnoted: VersionID?
-    /// The versions that it must have from then on: all that it made or was given.
+    /// The versions that the replica must have from now on: all that it made or received.
     var known = VersionSet()
     /// The readings of its clock, and ids for versions that get one from the caller.
     let environment: Box
@@ -24,7 +24,7 @@ final class Replica {
         var now = 0.0
         var skew: Double
         var ids = SeededRandom(seed: 0)
-        /// The timestamps that its process has used: as the process itself records them, and as the simulator saw them.
+        /// The timestamps that the replica's process has used: as the process records them, and as the simulator saw them.
         let times = GivenTimes()
         var given: Set<Double> = []
         var reading: Double { let time = now + skew; return time.isFinite ? time : .greatestFiniteMagnitude }
@@ -37,7 +37,7 @@ final class Replica {
             let text = high % 16 == 0 ? "note-\(low % 1_000_000)_\(String(high, radix: 36))" : Box.uuid(high, low)
             return (try? VersionID(text)) ?? EmptyRoot.id
         }
-        /// Without the form of ids that are computed from contents.
+        /// Makes an id that does not have the form of content ids.
         private static func uuid(_ high: UInt64, _ low: UInt64) -> String {
             let high = high & ~0xF000 | 0x4000
             let digits = [high, low].map {

@@ -371,8 +371,8 @@ final class RulesHistory {
         }
     }
 
-    /// Where only the bytes distinguish lines and values: each one that is present was added by an edit. Each one that was not removed is
-    /// present, unless a merge recorded that it left out this very one.
+    /// Checks lines and values that only their bytes distinguish. Each present one was added by an edit. Each one that was not removed is
+    /// present, unless a merge recorded that it left out this one.
     private func check(_ document: RulesDocument, added: Set<String>, there: Set<String>, behind: [VersionID], _ device: Int) throws {
         guard Set(document.values).count == document.values.count else { throw Failure("twice in a list", document.text) }
         for (name, found) in [("text", Set(document.lines)), ("values", Set(document.values))] {

@@ -248,7 +248,7 @@ extension Simulation {
         }
         let changes = try replica.store.changes(madeIn: made.id)
         for id in taken {
-            // The value from before, or the one that lost against the undone value when another line was merged.
+            // Accept the value from before, or the value that lost against the undone one when another line was merged.
             let found = changes.lazy.compactMap { change -> [UInt8]? in
                 switch change {
                 case .insert(id, let data), .update(id, let data): data

@@ -104,7 +104,7 @@ static int moved_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, co
     _Atomic long long *wait = begin_wait(end);
     int result = pthread_cond_timedwait(condition, mutex, &slice);
     end_wait(wait);
-    /* Otherwise the wait ends without a reason, which conditions allow. */
+    /* If the time has not come, the wait ends without a reason, which conditions allow. */
     int is_short = atomic_load(&frozen) && end - before <= SHORT;
     return result == ETIMEDOUT && now() < end && !is_short ? 0 : result;
 }
@@ -187,7 +187,7 @@ void clock_advance(double seconds) { atomic_fetch_add(&ahead, (long long)(second
 /* Divides the time of sleeps by a factor, while the clock advances by their whole length. */
 void clock_hurry(int factor) { atomic_store(&hurry, factor); }
 
-/* Stops the clock, so that only tests move it, or lets it run from there. */
+/* Stops the clock, so that only tests move it, or lets it run again from where it stopped. */
 void clock_freeze(int stands) {
     long long still = atomic_load(&frozen);
     if (stands && !still) atomic_store(&frozen, real_now());

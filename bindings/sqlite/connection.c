@@ -32,7 +32,7 @@ int tell(llvs_status status, llvs_error *error, char **message) {
 }
 
 void result_failure(sqlite3_context *context, int code, char *message) {
-    /* In this order: the code alone would set a message of SQLite's own. */
+    /* The code is set last: a code without a message sets a message of SQLite's own. */
     if (message) sqlite3_result_error(context, message, -1);
     sqlite3_result_error_code(context, code);
     sqlite3_free(message);

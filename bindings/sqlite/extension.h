@@ -24,7 +24,7 @@ typedef struct open_store {
     struct open_store *next;
     char *path;
     llvs_store *store;
-    /* The number of cursors that read it. While there are any, the store is neither reloaded nor closed, so that a statement reads one
+    /* The number of cursors that read the store. While there are any, it is neither reloaded nor closed, so that a statement reads one
      * state. */
     unsigned users;
     /* The result of store_head, cached since the first of the present users asked. */
@@ -268,7 +268,7 @@ typedef struct search {
 enum {
     VALUES_STORE = 3, VALUES_AT, VALUES_INDEX, VALUES_FIND, VALUES_BEGINS, VALUES_LOW, VALUES_HIGH, VALUES_KEY, VALUES_VERSION, VALUES_GONE
 };
-/* Asks what the arguments of the cursor ask; `*search` is NULL where they ask for nothing. */
+/* Starts the search that the arguments of the cursor ask for. `*search` is NULL if they ask for nothing. */
 int search_begin(cursor *cursor, const llvs_version_id *at, search **search);
 /* Reads the next page; NULL at the end. */
 int search_next(cursor *cursor, search *search, const llvs_index_page **page);

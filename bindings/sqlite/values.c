@@ -45,7 +45,7 @@ typedef struct values_cursor {
     llvs_version_id at;
     /* The current row. */
     llvs_bytes id, data, stored, key;
-    /* Whether its bytes are there: a llvs_value_state. */
+    /* Whether the value's bytes are present: a llvs_value_state. */
     llvs_value_state state;
     /* One value by its id. */
     bytes one;
@@ -103,7 +103,7 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
 }
 
 static int wants(const values_cursor *cursor, int column) { return cursor->cursor.columns >> column & 1; }
-/* Only a read shows whether the bytes are there. */
+/* Only a read shows whether the bytes are present. */
 static int wants_bytes(const values_cursor *cursor) { return wants(cursor, DATA) || wants(cursor, VALUES_GONE); }
 
 /* ---- pages ---- */

@@ -88,8 +88,8 @@
  * installed.
  *
  * Long work takes an llvs_control: a progress callback that can cancel, and a cancel token that any thread may set. Both are checked at
- * least every 100 ms or MiB. During one SQLite statement that writes (such as the index of a table of a projection) only the token is
- * checked. After LLVS_ERROR_CANCELLED, parts that were completed stay; nothing partial does.
+ * least every 100 ms or 1 MiB of data. During one SQLite statement that writes (such as the index of a table of a projection) only the
+ * token is checked. After LLVS_ERROR_CANCELLED, completed parts stay, and nothing incomplete does.
  *
  * Accessors that return no status only read memory. They cannot fail, accept NULL (and then return NULL, 0 or empty), and work in a forked
  * child as well.
@@ -193,7 +193,7 @@ enum llvs_status_value {
     LLVS_ERROR_TOO_LARGE = -5,
     /** A struct_size too small, or unknown bytes that are not zero. */
     LLVS_ERROR_STRUCT_SIZE = -6,
-    /** One value id twice in one call. */
+    /** A call names one value id twice. */
     LLVS_ERROR_DUPLICATE_ID = -7,
     /** No such version in the store. */
     LLVS_ERROR_UNKNOWN_VERSION = -8,
@@ -215,7 +215,7 @@ enum llvs_status_value {
 
     /** No such file or directory; or the file or directory of an open store was deleted, moved or replaced. */
     LLVS_ERROR_NOT_FOUND = -20,
-    /** The path holds something other than a store. */
+    /** The file or directory at the path is not a store. */
     LLVS_ERROR_NOT_A_STORE = -21,
     /** The store was written by a newer library; update this one. */
     LLVS_ERROR_NEWER_FORMAT = -22,
@@ -246,12 +246,17 @@ enum llvs_status_value {
 
     /* The life of handles. */
 
+    /** The store, exchange or coordinator behind the handle was closed. */
     LLVS_ERROR_CLOSED = -40,
+    /** A parent of this process made the handle; or the call needs SQLite, and a parent had a store in SQLite open at the fork. */
     LLVS_ERROR_FORKED = -41,
+    /** The cancel token or the progress callback stopped the call. Completed parts stay. */
     LLVS_ERROR_CANCELLED = -42,
     /** A callback of the host failed: see llvs_error_user_code. */
     LLVS_ERROR_USER = -43,
+    /** There is not enough memory for the call; see "Status" above. The store continues to work. */
     LLVS_ERROR_OUT_OF_MEMORY = -44,
+    /** An error in the library; please report it. */
     LLVS_ERROR_INTERNAL = -45,
 
     /* Merging. */
@@ -267,16 +272,21 @@ enum llvs_status_value {
 
     /** The other side cannot be reached, or its response is invalid. */
     LLVS_ERROR_TRANSPORT = -60,
+    /** A version file without its changes file. */
     LLVS_ERROR_MISSING_CHANGES = -61,
+    /** A predecessor of a version is neither in the store nor at the other side. */
     LLVS_ERROR_MISSING_PREDECESSOR = -62,
     /** A file is not JSON, or does not have the contents of its kind of file. A file that only ends too early is LLVS_ERROR_CUT_SHORT. */
     LLVS_ERROR_INVALID_JSON = -63,
+    /** Bytes in a file are not valid base64. */
     LLVS_ERROR_INVALID_BASE64 = -64,
     /** The identifier in a version file is not the name of the file. */
     LLVS_ERROR_IDENTIFIER_MISMATCH = -65,
     /** A changes file without its version file. */
     LLVS_ERROR_MISSING_VERSION = -66,
+    /** A snapshot is damaged or incomplete. Nothing of it was restored. */
     LLVS_ERROR_SNAPSHOT_DAMAGED = -67,
+    /** There is no snapshot at the place. */
     LLVS_ERROR_SNAPSHOT_MISSING = -68,
     /** A snapshot can be restored only into a store that is empty or holds one version. */
     LLVS_ERROR_STORE_NOT_EMPTY = -69,
@@ -323,7 +333,7 @@ enum llvs_status_value {
     /**
      * The clock of a device is far ahead of this device's. The first operation that notices reports this as a problem, once per device
      * while a store is open. The versions were accepted nevertheless, and count as made when they arrived (`made_at`). Changes of that
-     * device count as newer than those of others (docs/convergence.md).
+     * device count as newer than changes of other devices (docs/convergence.md).
      */
     LLVS_ERROR_CLOCK_AHEAD = -82,
 
@@ -331,7 +341,8 @@ enum llvs_status_value {
 
     /**
      * The store has the size and the digest of a value, but not its bytes: they were removed from the store. A read of the value, a merge
-     * inside of it, and a call that would send it to others return this. Verification, repair and salvage leave such values as they are.
+     * inside of it, and a call that would send it to another store return this. Verification, repair and salvage leave such values as they
+     * are.
      */
     LLVS_ERROR_FORGOTTEN = -84
 };
@@ -406,7 +417,7 @@ static inline llvs_bytes llvs_id(LLVS_BORROWED const llvs_version_id *id) {
 }
 /** No bytes: "not given" where an argument is optional. */
 #define LLVS_NONE (llvs_bytes_make(0, 0))
-/** The same as an initialiser, of constants as well: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
+/** The same as an initialiser, also for constants: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
 #define LLVS_NONE_INIT { 0, 0 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -526,7 +537,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_cancel_token_create(LLVS_OWNED llvs_cance
 LLVS_API void llvs_cancel_token_cancel(LLVS_BORROWED llvs_cancel_token *token);
 /** Returns whether the token has been set. Any thread. Since 0.1. */
 LLVS_API llvs_bool llvs_cancel_token_is_cancelled(LLVS_BORROWED const llvs_cancel_token *token);
-/** Releases the token; running calls that use it keep what they need. Since 0.1. */
+/** Releases the token. Running calls that use it are not affected. Since 0.1. */
 LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 
 /** The stage of long work. Since 0.1. */
@@ -534,14 +545,14 @@ typedef uint32_t llvs_stage;
 enum llvs_stage_value {
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
     LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7,
-    /** At a place in the packed layout: its keys are read or written; packs are merged; packs that others replace are deleted. */
+    /** At a place in the packed layout: its keys are read or written; packs are merged; replaced packs are deleted. */
     LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10
 };
 /** The progress of long work. Since 0.1. */
 typedef struct llvs_progress {
     uint32_t struct_size;
     llvs_stage stage;
-    /** Of the stage; in versions, files or bytes, depending on the stage. */
+    /** The progress within the stage: versions, files or bytes, depending on the stage. */
     uint64_t completed;
     /** 0 while unknown. */
     uint64_t total;
@@ -556,7 +567,7 @@ typedef struct llvs_progress {
  */
 typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
     LLVS_OWNED llvs_error **error);
-/** Progress and cancellation of one call. Nothing is registered: the caller owns the payload. Since 0.1. */
+/** Progress and cancellation of one call. The library registers nothing: the caller owns the payload. Since 0.1. */
 typedef struct llvs_control {
     uint32_t struct_size;
     uint32_t reserved;

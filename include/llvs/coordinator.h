@@ -134,8 +134,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_missing_version(LLVS_BORROWED
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes version,
     LLVS_OWNED llvs_error **error);
 /**
- * Saves one value as a new version on top of the current one, which moves to it. llvs_coordinator_save saves several values at once and
- * has options. It makes a version even if the value has these bytes already.
+ * Saves one value as a new version on top of the current version; the new version becomes current. A version is made even if the value has
+ * these bytes already. llvs_coordinator_save saves several values at once and has options.
  * @param id       1 to 4096 bytes of UTF-8
  * @param data     the value, at most 1 GiB
  * @param version  receives the new version; may be NULL
@@ -144,7 +144,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_set_current_version(LLVS_BORR
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_put(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id, llvs_bytes data,
     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
- * Removes one value in a new version on top of the current one, which moves to it. Earlier versions keep the value.
+ * Removes one value in a new version on top of the current version; the new version becomes current. Earlier versions keep the value.
  * @param id       the value id; if there is no such value, nothing is stored
  * @param version  receives the new version; size 0 if nothing was stored; may be NULL
  * Errors: LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_READ_ONLY, storage errors. Any thread. Since 0.1.
@@ -152,10 +152,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_put(LLVS_BORROWED llvs_coordi
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_remove(LLVS_BORROWED llvs_coordinator *coordinator, llvs_bytes id,
     LLVS_BORROWED llvs_version_id *version, LLVS_OWNED llvs_error **error);
 /**
- * Records changes on top of the current version, which moves to the new one. With a branch in the options, it records them on top of the
- * most recent head of that branch (of the current version if the branch has none yet); then the current version moves only if it was that
- * head. Concurrent saves are made one on top of the other. If other heads have the same state as the current version, a save may first make
- * versions that join them, at most one for each such head, and save on the last.
+ * Records changes as a new version on top of the current version; the new version becomes current. With a branch in the options, the new
+ * version is on top of the most recent head of that branch (of the current version if the branch has no head yet); it becomes current only
+ * if that head was current. Concurrent saves are made one on top of the other. If other heads have the same state as the current version, a
+ * save may first make versions that join them, at most one for each such head, and save on the last.
  * @param changes, change_count, change_size  as for llvs_store_make_version
  * @param options  branch, metadata, expected version, whether it merges, and time; its id must be empty; may be NULL
  * @param id       receives the new version; size 0 if nothing was stored (no metadata, and no changes except removals of absent values);
@@ -207,11 +207,11 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_register_schema(LLVS_BORROWED
  * "__llvs_group" in their metadata count as one. A JSON string under "__llvs_description" is returned as `description`.
  *
  * If nothing of the save is left to revert, nothing is stored, the result has no version, and the next call continues with the save before,
- * also in another process. If the save was merged with changes of others, and theirs prevail, the result has no version either, but a
- * version without changes records the undo, and becomes current, so that the save does not return if the others undo theirs. If this
- * device and another one made the same change, it stays until both have undone it.
+ * also in another process. If the save was merged with changes of other devices, and theirs prevail, the result has no version either. But
+ * a version without changes records the undo, and becomes current, so that the save does not return if the other devices undo theirs. If
+ * this device and another one made the same change, it stays until both have undone it.
  *
- * With a version in the options it reverts that version, by whatever device. If that version is an undo of this device, the undone save is
+ * With a version in the options it reverts that version, of any device. If that version is an undo of this device, the undone save is
  * restored, and is the next one to be undone.
  * @param only_tell  1: nothing is stored; `versions` and `description` of the result say what would be undone
  * @param options    version, parent, metadata and control; may be NULL
@@ -268,8 +268,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_attach(LLVS_BORROWED llvs_coo
 LLVS_API LLVS_CHECKED llvs_status llvs_coordinator_exchange(LLVS_BORROWED llvs_coordinator *coordinator,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
- * Merges heads into the current version, which moves to the result. If it moved, exchange again: then other devices get the result, need
- * not make the same merge, and all converge soon (docs/convergence.md).
+ * Merges heads into the current version; the result becomes current. If the current version moved, exchange again: other devices then get
+ * the result, need not make the same merge, and all converge soon (docs/convergence.md).
  * @param options  selection and metadata; may be NULL
  * @param move     how the current version moved; may be NULL
  * Errors: LLVS_ERROR_BUSY (from within a callback of a running exchange or merge), LLVS_ERROR_UNKNOWN_VERSION,
@@ -362,9 +362,9 @@ typedef struct llvs_syncer llvs_syncer;
 /** The state of a syncer. Since 0.1. */
 typedef uint32_t llvs_sync_state;
 enum llvs_sync_state_value {
-    /** It has ended: its coordinator was closed. */
+    /** The syncer has ended: its coordinator was closed. */
     LLVS_SYNC_OFF = 0,
-    /** It waits for the next round, or for something to do. */
+    /** The syncer waits for the next round, or for an event. */
     LLVS_SYNC_IDLE = 1,
     /** A round is running. */
     LLVS_SYNC_RUNNING = 2,
@@ -392,8 +392,8 @@ enum llvs_sync_reason_value {
      */
     LLVS_SYNC_REASON_SIGN_IN = 5,
     /**
-     * This device or the place is full. Nothing is sent for an hour, or until triggered. Versions of others are received as usual, if this
-     * device has space.
+     * This device or the place is full. Nothing is sent for an hour, or until triggered. Versions of other devices are received as usual,
+     * if this device has space.
      */
     LLVS_SYNC_REASON_NO_SPACE = 6,
     /** The other side was written by a newer version of this library. */
@@ -405,8 +405,8 @@ enum llvs_sync_reason_value {
     /** A place in the packed layout was emptied, or a place belongs to another store: restore it, or join it (docs/exchanges.md). */
     LLVS_SYNC_REASON_REMOTE_RESET = 10,
     /**
-     * Another process exchanges with the place for this store. That is not a failure. The place is tried again in the next round; if there
-     * are saves to send, after 10 seconds (`after_saves`).
+     * Another process exchanges with the place for this store. That is not a failure. The place is tried again in the next round, or after
+     * 10 seconds (`after_saves`) if there are saves to send.
      */
     LLVS_SYNC_REASON_ALREADY_RUNNING = 11
 };
@@ -433,7 +433,7 @@ enum llvs_sync_conditions_value {
      * the user's request.
      */
     LLVS_SYNC_METERED = 2,
-    /** The same. */
+    /** The battery is low: the same restrictions as with LLVS_SYNC_METERED. */
     LLVS_SYNC_LOW_BATTERY = 4,
     /** The application is not in front: no timed rounds, and no timed retries. */
     LLVS_SYNC_BACKGROUND = 8,
@@ -447,33 +447,33 @@ typedef struct llvs_sync_place {
     llvs_sync_reason reason;
     /** The URL or name with which it was attached. */
     llvs_bytes place;
-    /** The number of consecutive rounds that failed there. */
+    /** The number of consecutive rounds that failed at this place. */
     uint64_t failures;
     /** When the next timed retry is due, in seconds since 1970-01-01 UTC; 0: no failure, or only a person can resolve it. */
     double retry_at;
     /** When the last exchange without a failure ended, in seconds since 1970-01-01 UTC; 0: never. */
     double last_success;
-    /** Why the last round failed there; NULL if it did not. Borrowed from the status. */
+    /** Why the last round failed at this place; NULL if it did not. Borrowed from the status. */
     const llvs_error *error;
     /** Items that could not be received or sent in the last round. */
     const llvs_problem *const *problems;
     size_t problem_count;
     /** The HTTP status of the request that failed in the last round; 0: no response, or no failure. */
     uint32_t http_status;
-    /** 1: the next two fields are valid; 0: unknown until a round there has ended without a failure. */
+    /** 1: the next two fields are valid; 0: they are unknown until a round has ended without a failure at this place. */
     llvs_bool knows_pending;
     /** Versions of the store that were not sent yet (may include some that a round sent before it failed). */
     uint64_t pending_versions;
     /** Bytes of the values that these versions stored, uncompressed. */
     uint64_t pending_bytes;
-    /** When the last retrieve, and the last send, without a failure ended, in seconds since 1970-01-01 UTC; 0: never. */
+    /** When retrieving, and sending, last ended without a failure, in seconds since 1970-01-01 UTC; 0: never. */
     double last_retrieve;
     double last_send;
     /** Requests of the last round, and the bytes sent and received; 0 if they are not counted. */
     uint64_t requests;
     uint64_t bytes_up;
     uint64_t bytes_down;
-    /** The same for all rounds since the start of the day (UTC), or of the syncer. */
+    /** Requests, and bytes sent and received, of all rounds since the start of the day (UTC), or of the syncer if that was later. */
     uint64_t requests_today;
     uint64_t bytes_up_today;
     uint64_t bytes_down_today;
@@ -482,7 +482,7 @@ typedef struct llvs_sync_place {
      * Borrowed from the status.
      */
     const llvs_remote *remote;
-    /** 1: a person has to act before syncing continues there; `reason` says why. */
+    /** 1: a person must act before syncing with this place continues; `reason` says why. */
     llvs_bool needs_user;
     uint32_t reserved;
     /**
@@ -519,8 +519,8 @@ typedef struct llvs_sync_status {
     const llvs_sync_place *const *places;
     size_t place_count;
     /**
-     * While packs are retrieved from or sent to a place: bytes transferred so far, and in total. Each part of a round begins again at 0,
-     * and within it neither decreases. Received bytes are bytes of files, and a large value counts once the pack that names it has arrived;
+     * While packs are retrieved from or sent to a place: bytes transferred so far, and in total. Both begin at 0 in each part of a round,
+     * and do not decrease within it. Received bytes are bytes of files, and a large value counts once the pack that names it has arrived;
      * sent bytes are bytes of values. 0 if they are not counted.
      */
     uint64_t bytes_done;

@@ -118,8 +118,8 @@ enum llvs_layout_value {
     /** Many versions to a file, for few requests (docs/pack-format.md). */
     LLVS_LAYOUT_PACKED = 2,
     /**
-     * Both, so that devices with packs and other implementations can share a place; for a place that is empty or has single files. Not with
-     * keys.
+     * Both, so that devices with packs and other implementations can share a place; for a place that is empty or has the two files of each
+     * version. Not for encrypted places.
      */
     LLVS_LAYOUT_BRIDGED = 3
 };
@@ -128,9 +128,9 @@ enum llvs_layout_value {
 typedef struct llvs_exchange_options {
     uint32_t struct_size;
     /**
-     * For files that a file: exchange writes. LLVS_DURABILITY_FULL: a file is on disk before others see it. LLVS_DURABILITY_NORMAL: faster;
-     * a power cut may leave files without their bytes. Others report these as problems, and a device that has the version writes them
-     * again.
+     * For files that a file: exchange writes. LLVS_DURABILITY_FULL: a file is on disk before other devices see it. LLVS_DURABILITY_NORMAL:
+     * faster; a power cut may leave files without their bytes. Others report these as problems, and a device that has the version writes
+     * them again.
      */
     llvs_durability durability;
     /**
@@ -519,7 +519,7 @@ typedef struct llvs_remote_writer {
     /** 1: it is this device. */
     llvs_bool here;
     uint32_t reserved;
-    /** The name that it gave itself (`device_name` of llvs_exchange_options); empty: none. */
+    /** The name that the writer gave itself (`device_name` of llvs_exchange_options); empty: none. */
     llvs_bytes name;
 } llvs_remote_writer;
 /** What this device knows about a place in the packed layout, as of its last exchange there; immutable. Since 0.1. */
@@ -573,10 +573,13 @@ typedef struct llvs_pack_options {
     /** For writing: the recipients that can open it, "age1...", 1 to 512; ASCII. NULL if there are none. */
     const llvs_bytes *recipients;
     size_t recipient_count;
-    /** For reading: identities, of which one opens it, "AGE-SECRET-KEY-1...", 1 to 512; ASCII. NULL if there are none. */
+    /** For reading: 1 to 512 identities ("AGE-SECRET-KEY-1..."), one of which must open the stream; ASCII. NULL if there are none. */
     const llvs_bytes *identities;
     size_t identity_count;
-    /** Instead of these, for both: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Needs 64 MiB of memory for a moment. */
+    /**
+     * For writing and reading, instead of recipients and identities: 1 to 1024 bytes, UTF-8 as it is given (normalise it before). Needs 64
+     * MiB of memory for a moment.
+     */
     llvs_bytes passphrase;
 } llvs_pack_options;
 #define LLVS_PACK_OPTIONS_INIT { (uint32_t)sizeof(llvs_pack_options), 0, 0, 0, 0, 0, LLVS_NONE_INIT }

@@ -161,9 +161,9 @@ typedef struct llvs_index_question {
     llvs_bytes equal;
     /** With `has_begin`: the beginning of the string after them, in UTF-8; empty: any string. Not with bounds. */
     llvs_bytes begin;
-    /** Not below; empty: no bound. */
+    /** The lower bound; empty: none. */
     llvs_bytes low;
-    /** Not above; empty: no bound. */
+    /** The upper bound; empty: none. */
     llvs_bytes high;
     /** The cursor of the previous page; empty: from the first. */
     llvs_bytes after;
@@ -277,7 +277,7 @@ typedef struct llvs_projection_options {
      * llvs_projection_update updates it. It is kept alive.
      */
     llvs_coordinator *coordinator;
-    /** Seconds to wait while others write to the database; 0: 5. */
+    /** Seconds to wait while other programs write to the database; 0: 5. */
     double busy_timeout;
 } llvs_projection_options;
 #define LLVS_PROJECTION_OPTIONS_INIT { (uint32_t)sizeof(llvs_projection_options), 0, 0, 0 }

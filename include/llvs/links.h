@@ -87,8 +87,8 @@ typedef struct llvs_peer_options {
     /** LLVS_PAIRING_SIZE bytes, the same on both sides; empty: this side gets it through `invitation`. */
     llvs_bytes pairing;
     /**
-     * The secret half of this device's key, LLVS_DEVICE_KEY_SIZE bytes; empty: a new key for this connection only. Then others do not
-     * recognise the device, and each connection begins by comparing what both have.
+     * The secret half of this device's key, LLVS_DEVICE_KEY_SIZE bytes; empty: a new key for this connection only. Other devices then do
+     * not recognise this one, and each connection begins by comparing what both have.
      */
     llvs_bytes identity;
     /** The name of this device, which is sent to the other side; UTF-8, at most 255 bytes; may be empty. */
@@ -105,8 +105,8 @@ typedef struct llvs_peer_options {
      */
     llvs_bytes invitation;
     /**
-     * 1: the connection uses neither. People compare the digits of llvs_peer_state on both sides, and each side confirms with
-     * llvs_peer_confirm. Then the side that has a `pairing` sends it to the other one, which has none.
+     * 1: the connection uses neither a pairing nor an invitation. People compare the digits of llvs_peer_state on both sides, and each side
+     * confirms with llvs_peer_confirm. Then the side that has a `pairing` sends it to the other one, which has none.
      */
     llvs_bool compares_digits;
     uint32_t reserved;
@@ -165,7 +165,10 @@ typedef struct llvs_peer_state {
 /** Releases the state, with all that it points to. Since 0.1. */
 LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
 
-/** Makes a random pairing for a store, on one of its devices; give the bytes to the others, in secret. Errors: LLVS_ERROR_IO. Since 0.1. */
+/**
+ * Makes a random pairing for a store, on one of its devices; give the bytes to its other devices, in secret. Errors: LLVS_ERROR_IO. Since
+ * 0.1.
+ */
 LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
  * Makes the random code of an invitation: 26 digits and letters, which people pass to a device that has no pairing yet, as text, a link or

@@ -165,10 +165,10 @@ LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_builtin(llvs_arbiter_kind kind, L
  * JSON>","ids":[<the first 64>],"n": <count>}`; such a version also has `"rules"` under "__llvs_arbiter". Values without rules are decided
  * as by LLVS_ARBITER_MOST_RECENT_CHANGE. NULL in place of an arbiter is the same as this one with empty rules.
  *
- * The rules of a store are its value "__llvs_schema", which is saved, exchanged and merged like others: `{"merge":1,"ids":{"contact/":
- * {"/visits":"counter","/tags":"set"}}}`. Check it with llvs_schema_check before saving it: invalid rules are ignored, and the newest valid
- * ones before them are used. With a rule that counts (`"counter"`), the same bytes stored by two devices are two events, and heads that
- * hold them are not equal.
+ * The rules of a store are its value "__llvs_schema", which is saved, exchanged and merged like other values:
+ * `{"merge":1,"ids":{"contact/": {"/visits":"counter","/tags":"set"}}}`. Check it with llvs_schema_check before saving it: invalid rules
+ * are ignored, and the newest valid ones before them are used. With a rule that counts (`"counter"`), the same bytes stored by two devices
+ * are two events, and heads that hold them are not equal.
  * @param rules    as for llvs_merge_values: each merge uses these instead of the store's; all devices should pass the same. Empty: the
  *                 rules of the store
  * @param arbiter  the arbiter; owned by the caller
@@ -267,7 +267,7 @@ enum llvs_head_selection_value {
      */
     LLVS_HEADS_UNBRANCHED = 0,
     LLVS_HEADS_ALL = 1,
-    /** Those without a branch, and those on `branches`. */
+    /** Heads without a branch, and heads on `branches`. */
     LLVS_HEADS_UNBRANCHED_AND_BRANCHES = 2,
     /** Those on `branches` only. */
     LLVS_HEADS_BRANCHES = 3
@@ -295,7 +295,7 @@ typedef struct llvs_merge_options {
      * merged, or one is undone, it counts values examined (LLVS_STAGE_READING). After a cancellation nothing is stored.
      */
     const llvs_control *control;
-    /** For llvs_coordinator_undo: the version to undo, by whatever device; empty: the last save of this device. */
+    /** For llvs_coordinator_undo: the version to undo, of any device; empty: the last save of this device. */
     llvs_bytes version;
 } llvs_merge_options;
 #define LLVS_MERGE_OPTIONS_INIT { (uint32_t)sizeof(llvs_merge_options), 0, 0, 0, 0, 0, 0, 0, 0, LLVS_NONE_INIT }
@@ -477,9 +477,9 @@ typedef uint32_t llvs_merged_source;
 enum llvs_merged_source_value {
     /** The merged value is absent. */
     LLVS_MERGED_ABSENT = 0,
-    /** They are the newer side's, byte for byte. */
+    /** The bytes are the newer side's. */
     LLVS_MERGED_NEWER = 1,
-    /** They are the older side's, byte for byte. */
+    /** The bytes are the older side's. */
     LLVS_MERGED_OLDER = 2,
     /** They are new. */
     LLVS_MERGED_COMPUTED = 3
@@ -490,7 +490,7 @@ typedef struct llvs_merged_value {
     llvs_merged_source source;
     /** The bytes; NULL data if there is no value. */
     llvs_bytes data;
-    /** In the order in which they were found; NULL after the last. */
+    /** The records in the order in which they were found; NULL after the last. */
     const llvs_conflict *const *conflicts;
     size_t conflict_count;
     /** SHA-256 of the conflicts as canonical JSON, 64 hexadecimal digits; empty if there are none. */
@@ -649,11 +649,11 @@ typedef struct llvs_schema {
      * newest valid value before them.
      */
     llvs_bytes problem;
-    /** Where the mistake is, as a JSON pointer. */
+    /** The place of the mistake, as a JSON pointer. */
     llvs_bytes problem_path;
     /**
-     * Places where the given rules contradict those of the store: `path` is the place, `newer` and `result` are the store's rule, which
-     * stays, and `older` is the given one. NULL after the last.
+     * Places where the given rules contradict the rules of the store: `path` is the place, `newer` and `result` are the store's rule, which
+     * stays, and `older` is the given rule. NULL after the last.
      */
     const llvs_conflict *const *contradictions;
     size_t contradiction_count;
@@ -663,7 +663,7 @@ typedef struct llvs_schema {
 /** Releases the schema with all that it points to. NULL is a no-op. Since 0.1. */
 LLVS_API void llvs_schema_free(LLVS_OWNED llvs_schema *schema);
 /**
- * Returns the rules of a store at a version, with others added to them. Nothing is stored.
+ * Returns the rules of a store at a version, with the given rules added to them. Nothing is stored.
  *
  * Adds prefixes and patterns that the store does not have, and members of other sections (`"models"`, `"indexes"`). If both have a rule for
  * one pattern and the two differ in meaning, the store's stays, and the contradiction is reported. To change it nevertheless, save the

@@ -96,7 +96,10 @@ typedef struct llvs_version_info {
     size_t metadata_count;
     /** The branch named in the metadata; its data is NULL if there is none. */
     llvs_bytes branch;
-    /** In a walk through the history of one value (llvs_history_options.value_id): the change that this version recorded for it; else 0. */
+    /**
+     * In a walk through the history of one value (llvs_history_options.value_id): the change that this version recorded for that value;
+     * otherwise 0.
+     */
     llvs_change_kind change;
     uint32_t reserved;
     /**
@@ -121,9 +124,9 @@ LLVS_API void llvs_version_list_free(LLVS_OWNED llvs_version_list *list);
 /** Whether the bytes of a value are in the store. Since 0.1. */
 typedef uint32_t llvs_value_state;
 enum llvs_value_state_value {
-    /** They are. Also the state of an absent value, and of one whose bytes were not requested. */
+    /** The bytes are present. An absent value has this state, too, and so does a value whose bytes were not requested. */
     LLVS_VALUE_HERE = 0,
-    /** They are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still there. */
+    /** The bytes are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still known. */
     LLVS_VALUE_FORGOTTEN = 2
 };
 
@@ -137,7 +140,7 @@ typedef struct llvs_value_info {
     llvs_bytes data;
     /** The version in which the bytes were stored. */
     llvs_bytes stored_version;
-    /** If the bytes were requested: whether they are there. */
+    /** Whether the bytes are present, if they were requested. */
     llvs_value_state state;
     uint32_t reserved;
 } llvs_value_info;
@@ -162,7 +165,7 @@ typedef struct llvs_value_block {
     uint32_t version_count;
     /** How many values were requested or enumerated. */
     size_t count;
-    /** How many of them exist. */
+    /** The number of these values that exist. */
     size_t present_count;
     /** Of an enumeration: the ids, each followed by a NUL that `id_sizes` does not count; else empty. */
     llvs_bytes ids;
@@ -187,13 +190,13 @@ typedef struct llvs_change_info {
     uint32_t struct_size;
     llvs_change_kind kind;
     llvs_bytes id;
-    /** Of insert and update, if the bytes were requested and are there; else its data pointer is NULL. */
+    /** For insert and update: the bytes, if they were requested and are present; otherwise the data pointer is NULL. */
     llvs_bytes data;
     /** The version that stores the bytes of an insert, update or preserve; else empty. */
     llvs_bytes stored_version;
     /** The size of the value in bytes; 0 for removals. */
     uint64_t data_size;
-    /** Of insert and update, if the bytes were requested: whether they are there. */
+    /** For insert and update: whether the bytes are present, if they were requested. */
     llvs_value_state state;
     uint32_t reserved;
 } llvs_change_info;
@@ -253,11 +256,11 @@ enum llvs_durability_value {
 typedef uint32_t llvs_compaction;
 enum llvs_compaction_value {
     /**
-     * The default: automatically when it is worthwhile (at close, seldom at open), and on request; neither in a folder that a syncing
-     * program copies.
+     * The default: automatically when it is worthwhile (at close, seldom at open), and on request. A store in a folder that a syncing
+     * program copies is not compacted at all.
      */
     LLVS_COMPACTION_AUTOMATIC = 0,
-    /** By llvs_store_compact only, and not in a folder that a syncing program copies. */
+    /** Only by llvs_store_compact. A store in a folder that a syncing program copies is not compacted at all. */
     LLVS_COMPACTION_ON_REQUEST = 1,
     /** Automatically when it is worthwhile, and on request, wherever the store is. */
     LLVS_COMPACTION_ALWAYS = 2
@@ -370,12 +373,12 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_reload(LLVS_BORROWED llvs_store *st
 /**
  * Registers a callback for versions that enter the store, whether added by other processes and handles, or through this one by saving,
  * merging, retrieving or reloading. It is called soon after they entered the history: there is no need to reload. Versions that arrive
- * close together cause one call. Versions that others added before the registration, and that this handle has not read yet, cause the first
- * call.
+ * close together cause one call. Versions that other handles added before the registration, and that this handle has not read yet, cause
+ * the first call.
  *
  * The system reports (inotify) when files of the store are written; nothing is polled. If it does not, as on network file systems, or if no
  * more watches are available, the store is polled every two seconds. For a store in memory or in a storage of the host, only versions
- * through this handle are reported: llvs_store_reload finds those of others.
+ * through this handle are reported: llvs_store_reload finds versions of other handles.
  *
  * The registration does not keep the store open; after the store is closed, the callback is not called any more.
  * @param fn, payload, payload_free  see "Callbacks" in common.h
@@ -396,7 +399,7 @@ typedef struct llvs_statistics {
     uint64_t pending;
     /** Damages found so far. */
     uint64_t damaged;
-    /** On the medium, caches included. */
+    /** The bytes on the medium, caches included. */
     uint64_t bytes;
     /** By this handle. */
     uint64_t bytes_written;
@@ -443,7 +446,7 @@ enum llvs_size_group_value {
 /** A depth at which each id is a group: llvs_size_options. Since 0.1. */
 #define LLVS_SIZE_EACH_ID 4294967295
 
-/** What to count, and how. Since 0.1. */
+/** What a size report counts, and how it groups it. Since 0.1. */
 typedef struct llvs_size_options {
     uint32_t struct_size;
     /**
@@ -466,7 +469,7 @@ typedef struct llvs_size_row {
     llvs_size_group group;
     /** The kind, the prefix, the month, or the id of the version. Empty for combined groups, and for the ids without a "/". */
     llvs_bytes name;
-    /** For the row of the groups beyond the limit: how many these are; else 0. */
+    /** In the row for the groups beyond the limit: the number of these groups; otherwise 0. */
     uint64_t combined;
     /** Values that are stored; in the row "hollow" values whose bytes are gone. */
     uint64_t values;
@@ -474,9 +477,9 @@ typedef struct llvs_size_row {
     uint64_t value_bytes;
     /** Bytes on the medium. */
     uint64_t bytes;
-    /** Of these, the bytes of values that prevail at a head. */
+    /** The part of `bytes` that belongs to values that prevail at a head. */
     uint64_t current_bytes;
-    /** Of these, the bytes of values that prevail at no head: only the past holds them. */
+    /** The part of `bytes` that belongs to values that prevail at no head: only the past holds them. */
     uint64_t past_bytes;
 } llvs_size_row;
 
@@ -486,7 +489,7 @@ typedef struct llvs_size_report {
     uint32_t reserved;
     /** Versions whose changes were counted. */
     uint64_t versions;
-    /** Of these, versions whose tables of changes are damaged: their unreadable parts count as "record". */
+    /** Those of the counted versions whose tables of changes are damaged: their unreadable parts count as "record". */
     uint64_t unread;
     /** The totals, as in a row. */
     uint64_t values;
@@ -650,14 +653,13 @@ typedef struct llvs_salvage_report {
  * @param target, target_options   the new store, which is created; it must not contain versions
  * @param control                  progress (LLVS_STAGE_VERIFYING, LLVS_STAGE_ADDING) and cancellation; may be NULL
  * @param report                   the versions that were written, and what is lost
- * The damaged store may be open, except a database that is open in this process: close it first. Versions that others write to it meanwhile
- * may be in the new store or not.
- * Errors: LLVS_ERROR_NOT_FOUND (there is nothing to salvage), LLVS_ERROR_NOT_A_STORE, LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT,
- * LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_BUSY (a database that is open in this process), and
- * LLVS_ERROR_INVALID_ARGUMENT (the target is within the damaged store): nothing was created. After LLVS_ERROR_STORE_NOT_EMPTY,
- * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback) and storage errors, delete the new store. Cost: reads the damaged
- * store up to three times; memory for the history and for the ids of the values in new versions. For a database it also needs the
- * database's size on disk, beside the new store, until it ends. Since 0.1.
+ * The damaged store may be open, except a database that is open in this process: close it first. Versions that other handles write to it
+ * meanwhile may be in the new store or not. Errors: LLVS_ERROR_NOT_FOUND (there is nothing to salvage), LLVS_ERROR_NOT_A_STORE,
+ * LLVS_ERROR_NOT_A_DIRECTORY, LLVS_ERROR_NEWER_FORMAT, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_UNSUPPORTED (no SQLite), LLVS_ERROR_BUSY (a
+ * database that is open in this process), and LLVS_ERROR_INVALID_ARGUMENT (the target is within the damaged store): nothing was created.
+ * After LLVS_ERROR_STORE_NOT_EMPTY, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from the progress callback) and storage errors, delete the new
+ * store. Cost: reads the damaged store up to three times; memory for the history and for the ids of the values in new versions. For a
+ * database it also needs the database's size on disk, beside the new store, until it ends. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_salvage(llvs_bytes path, LLVS_BORROWED const llvs_store_options *options, llvs_bytes target,
     LLVS_BORROWED const llvs_store_options *target_options, LLVS_BORROWED const llvs_control *control,
@@ -754,16 +756,16 @@ typedef struct llvs_version_options {
      * merged with the current version at once, by the arbiter of the coordinator, as if two devices had saved. So no change is lost. A
      * value that both changed is a conflict; if there are rules for the value, it is reported. If none of the saved values has changed, the
      * new version is made on the current one. If the merge fails, the save is a head of its own, which the next llvs_coordinator_merge
-     * merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`. For llvs_store_make_version it is
-     * LLVS_ERROR_INVALID_ARGUMENT.
+     * merges. LLVS_ERROR_MOVED if the current version does not descend from `expected`. llvs_store_make_version returns
+     * LLVS_ERROR_INVALID_ARGUMENT for 1.
      */
     llvs_bool merges;
     /**
      * The id of the new version; empty: the content id, which is computed from the contents of the version (a UUID of version 8,
-     * docs/format.md). With a content id others can check that the version is unchanged. An id of that form is refused if it is not the
-     * content id; other ids vouch for nothing. Making the same version again under its id is not an error. Exchanges use the id as the name
-     * of a file: LLVS_ERROR_INVALID_VERSION_ID for ids that begin with `-`, and for names of devices (CON, PRN, AUX, NUL, COM1 to COM9,
-     * LPT1 to LPT9, in any case). Versions that others made under such ids are accepted and passed on.
+     * docs/format.md). With a content id other devices can check that the version is unchanged. An id of that form is refused if it is not
+     * the content id of this version. Ids of other forms vouch for nothing. Making the same version again under its id is not an error.
+     * Exchanges use the id as the name of a file: LLVS_ERROR_INVALID_VERSION_ID for ids that begin with `-`, and for names of devices (CON,
+     * PRN, AUX, NUL, COM1 to COM9, LPT1 to LPT9, in any case). Versions that other devices made under such ids are accepted and passed on.
      */
     llvs_bytes id;
     /** The name of its branch, UTF-8, at most 1024 bytes; empty: none. */
@@ -898,7 +900,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_version_at(LLVS_BORROWED llvs_store
 LLVS_API LLVS_CHECKED llvs_status llvs_store_versions_of(LLVS_BORROWED llvs_store *store, llvs_bytes value_id,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
 
-/** Which versions to walk through: those that satisfy all conditions given. Since 0.1. */
+/** Selects the versions to walk through: those that satisfy all given conditions. Since 0.1. */
 typedef struct llvs_history_options {
     uint32_t struct_size;
     uint32_t reserved;
@@ -944,9 +946,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_history(LLVS_BORROWED llvs_store *s
  * @param limit     how many versions at most; 0: 1000
  * @param control   as for llvs_store_history; progress counts the versions visited. After LLVS_ERROR_CANCELLED the walk can continue
  * @param versions  the page; NULL at the end of the walk
- * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are skipped to find it: with
- * `branch` those of other branches; with `prefix` others, whose records are read; with `value_id` together with `from` or `hiding` those
- * between. Since 0.1.
+ * Errors: LLVS_ERROR_CANCELLED, LLVS_ERROR_USER, storage errors. Cost: the page, and the versions that are skipped to find it. With
+ * `branch` these are versions of other branches; with `prefix`, versions without such values, whose records are read; with `value_id`
+ * together with `from` or `hiding`, versions in between. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_history_cursor_next(LLVS_BORROWED llvs_history_cursor *cursor, size_t limit,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_version_list **versions, LLVS_OWNED llvs_error **error);
@@ -1042,7 +1044,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_value_block(LLVS_BORROWED llvs_stor
     LLVS_BORROWED const uint64_t *id_sizes, size_t count, llvs_bytes at, LLVS_OWNED llvs_value_block **block,
     LLVS_OWNED llvs_error **error);
 
-/** Which values to enumerate: those that satisfy all conditions given. Since 0.1. */
+/** Selects the values to enumerate: those that satisfy all given conditions. Since 0.1. */
 typedef struct llvs_range {
     uint32_t struct_size;
     /** 1: ids and references only. */

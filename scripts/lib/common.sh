@@ -1,7 +1,7 @@
 # Paths and messages of all scripts. Source it; it changes into the root of the tree.
 set -euo pipefail
 
-# Otherwise each process that imports the package or a test would compile it again.
+# With this variable set, each process that imports the package or a test would compile it again.
 unset PYTHONDONTWRITEBYTECODE
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"

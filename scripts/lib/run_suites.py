@@ -146,7 +146,7 @@ def failures(outcome: Outcome) -> Iterator[str]:
         kind, name = next((kind, name) for kind, name in match.groupdict().items() if name)
         name = name.strip()
         if name == "«unknown»":
-            # It failed on a thread that the test started, which Swift Testing cannot assign to a test.
+            # The failure was on a thread that the test started. Swift Testing cannot assign it to a test.
             kind, name = "thread", f"on a thread of a test, {match['place']}"
         if kind == "swift":
             name = re.sub(r"\(.*", "", name.strip('"'))

@@ -98,7 +98,7 @@ void llvs_shim_locks_show(uint32_t hidden);
 static inline __attribute__((always_inline)) uintptr_t llvs_shim_frame(void) { return (uintptr_t)__builtin_frame_address(0); }
 /* Returns how many marks are set. */
 uint32_t llvs_shim_host_depth(void);
-/* Returns 1 if one of them is of an unsolicited callback, else 0. */
+/* Returns 1 if a mark of an unsolicited callback is set, else 0. */
 int llvs_shim_host_observes(void);
 /* Sets a mark. Returns 1, or 0 if there are too many. */
 int llvs_shim_host_enter(uintptr_t frame, void *mark, int observes);
@@ -197,7 +197,7 @@ void llvs_shim_fill_standard(void);
 /* Calls open(2), which is variadic. Retries EINTR. Returns a descriptor or -errno. Always close-on-exec. Calls
    `llvs_shim_fill_standard` before it opens a file for writing. */
 int llvs_shim_open(const char *path, int flags, unsigned mode);
-/* The same for a name in an open directory. */
+/* Opens a name in an open directory, in the same way as llvs_shim_open. */
 int llvs_shim_openat(int directory, const char *name, int flags, unsigned mode);
 /* Returns the flags for opening a directory in order to open its files. */
 int llvs_shim_held_directory(void);

@@ -77,13 +77,13 @@ typedef struct llvs_curl_sftp {
 
 /* Sets all options of a request on a handle, and replaces those of an earlier request. Returns CURLE_OK, or the first error. */
 CURLcode llvs_curl_prepare(const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request);
-/* The same over SFTP. A handle must not be used for both. */
+/* Sets all options of a request over SFTP. A handle must not be used for both functions. */
 CURLcode llvs_curl_prepare_sftp(
     const llvs_curl *_Nonnull curl, CURL *_Nonnull easy, const llvs_curl_request *_Nonnull request, const llvs_curl_sftp *_Nonnull sftp);
-/* Sets the most connections for one host, which stay open between requests. */
+/* Sets how many connections to one host there may be. They stay open between requests. */
 void llvs_curl_prepare_multi(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int connections);
 
-/* Continues all transfers, then waits up to so many milliseconds for more bytes. Sets `running` to how many transfers have not ended.
+/* Continues all transfers, then waits up to this many milliseconds for more bytes. Sets `running` to how many transfers have not ended.
    SIGPIPE, which TLS may raise, does not reach the process. */
 CURLMcode llvs_curl_step(const llvs_curl *_Nonnull curl, CURLM *_Nonnull multi, int milliseconds, int *_Nonnull running);
 /* Returns the next transfer that ended, and sets its result; NULL if there is none. */

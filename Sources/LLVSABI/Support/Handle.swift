@@ -27,7 +27,7 @@ func handle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: Static
     return handle
 }
 
-/// The same for a pointer that may be NULL.
+/// Returns the object of a handle, as `handle` does; nil for NULL.
 func optionalHandle<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, _ name: StaticString) throws -> T? {
     pointer == nil ? nil : try handle(pointer, type, name)
 }
@@ -62,7 +62,7 @@ func free<T: Handle>(_ pointer: OpaquePointer?, _ type: T.Type, leadsToStore: Bo
 ///
 /// Created first in each registering call, so that it is freed if the rest fails.
 final class Payload: @unchecked Sendable {
-    // Sendable: immutable; the host is responsible for the memory behind it.
+    // Sendable: immutable. The host is responsible for the memory to which it points.
     let pointer: UnsafeMutableRawPointer?
     private let free: llvs_free_fn?
     init(_ pointer: UnsafeMutableRawPointer?, _ free: llvs_free_fn?) { self.pointer = pointer; self.free = free }

@@ -108,9 +108,9 @@ extension StoreCoordinator {
         public var name: String
         /// The name of the place when it was attached.
         public var place: String
-        /// The versions that were received, and the problems with others.
+        /// The versions that were received, and the problems with other versions.
         public var retrieved = ExchangeResult()
-        /// The versions that were sent, and the problems with others.
+        /// The versions that were sent, and the problems with other versions.
         public var sent = ExchangeResult()
         /// The error that ended it. Earlier results remain valid.
         public var failure: (any Error)?

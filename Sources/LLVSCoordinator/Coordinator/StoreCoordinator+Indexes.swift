@@ -22,7 +22,7 @@ extension ValueIndex {
         case definition(IndexDefinition)
     }
 
-    /// The same, for a parsed definition.
+    /// Opens a declared index, or one with a parsed definition.
     package convenience init(_ store: Store, _ which: Which, of coordinator: StoreCoordinator?, isWarm: Bool = false) throws {
         guard coordinator.map({ $0.store === store }) ?? true else {
             throw StoreError(.invalidArgument, "An index is opened with a coordinator of another store. Give the store of the coordinator.")

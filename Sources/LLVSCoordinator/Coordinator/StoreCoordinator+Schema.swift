@@ -4,7 +4,7 @@ extension StoreCoordinator {
     public struct Registered: Sendable {
         /// The rules in the store now, and the contradictions to them.
         public var schema: Store.Schema
-        /// The version that was stored for them; nil if the store had all of them, or nothing was saved yet.
+        /// The version that was stored for the rules; nil if the store had all of them, or nothing was saved yet.
         public var version: Version?
         /// The current version before and after. The latter has the rules.
         public var move: Move

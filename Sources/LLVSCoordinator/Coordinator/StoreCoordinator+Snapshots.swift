@@ -62,7 +62,7 @@ extension StoreCoordinator {
                     damage = damage ?? error
                     continue
                 } catch let error as StoreError where [.permission, .io, .noSpace, .transport].contains(error.code) {
-                    // It may be intact, so it is not replaced.
+                    // The snapshot may be intact, so it is not replaced.
                     Log.write(.warning, error.message)
                     damage = damage ?? error
                     continue

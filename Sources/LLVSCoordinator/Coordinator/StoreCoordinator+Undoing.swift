@@ -18,7 +18,7 @@ extension StoreCoordinator {
         public var move: Move
     }
 
-    /// The name of the device as the metadata of saves contains it.
+    /// The name of the device in the form in which the metadata of saves has it.
     var deviceMark: [UInt8]? { options.device.map { UndoMarks.json(Array($0.utf8)) } }
 
     private func device() throws -> [UInt8] {
@@ -39,10 +39,10 @@ extension StoreCoordinator {
         return try moving("Finding what to undo") { try find(device, control) }.result
     }
 
-    /// Reverts the last save of this device that is not undone, as `Store.revert` does, in a version of its own. Later changes by others
-    /// remain. If nothing of the save is left to revert, nothing is stored, and the next call continues with the save before. This also
-    /// holds in other processes, as long as those values do not change. If the save was merged with changes of others, and theirs prevail,
-    /// a version without changes records the undo. The save then does not return when the others undo theirs.
+    /// Reverts the last save of this device that is not undone, as `Store.revert` does, in a version of its own. Later changes by other
+    /// devices remain. If nothing of the save is left to revert, nothing is stored, and the next call continues with the save before. This
+    /// also holds in other processes, as long as those values do not change. If the save was merged with changes of other devices, and
+    /// theirs prevail, a version without changes records the undo. The save then does not return when the other devices undo theirs.
     /// - Throws: `.invalidArgument` if the coordinator has no device, and as `Store.revert`.
     public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
@@ -103,8 +103,8 @@ extension StoreCoordinator {
                 all[UndoMarks.undoKey] = UndoMarks.json(what.versions)
             }
             let reverted = try store.make(done.changes, of: done.merge, on: head, all, paced)
-            // If the save was merged with saves of others, the undo is recorded even if it changes nothing now. The save then does not
-            // return when the others undo theirs.
+            // If the save was merged with saves of other devices, the undo is recorded even if it changes nothing now. The save then does
+            // not return when the other devices undo theirs.
             let isNoted = try reverted.version == nil && (done.merge.hasMet || what.versions.contains(where: isEmptyUndo))
             let noted = try isNoted ? store.makeVersion(basedOn: head, changes: [], metadata: all) : nil
             if let version = reverted.version ?? noted {
@@ -118,9 +118,9 @@ extension StoreCoordinator {
         return Undone(what: done.0, reverted: done.1, move: move)
     }
 
-    // MARK: Saves of which nothing is left
+    // MARK: Saves with nothing left to undo
 
-    /// The cache that holds these saves for the next process, the most recently reported ones. If it is lost, they are reported once more.
+    /// The cache with the most recently reported of these saves, for the next process. If it is lost, they are reported once more.
     private var passedOverName: String { "undo-\(options.name)" }
     private static let mostKept = 4_096
 
@@ -185,7 +185,7 @@ extension StoreCoordinator {
     /// Finds the next undo and the next redo. The caller holds `saveGate`.
     private func find(_ device: [UInt8], _ control: OperationControl) throws -> (undo: Undoable?, redo: Undoable?) {
         var undo: Undoable?, redo: Undoable?, group: [UInt8]?, isRedoKnown = false
-        // Only versions in the store are recorded here: others may have named any number of absent versions.
+        // Only versions in the store are recorded here: another device may have named any number of absent versions.
         var undone: Set<UInt32> = [], redone: Set<UInt32> = []
         guard current != EmptyRoot.id else { return (nil, nil) }
         let paced = control.paced(.reading, doing: "Finding what to undo in \(store.description)")

@@ -33,7 +33,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     public enum SnapshotPolicy: UInt32, Sendable {
         /// Only when `Snapshots.put` is called.
         case off = 0
-        /// After an exchange, if the last one is at least 7 days and 20 versions old, is missing, or is damaged.
+        /// Written after an exchange if the last snapshot is at least 7 days and 20 versions old, missing, or damaged.
         case auto
     }
 
@@ -154,7 +154,7 @@ public final class StoreCoordinator: @unchecked Sendable {
             defer { attached = [] }
             return attached.map(\.exchange)
         }
-        // Before waiting: a running round of a syncer must be cancelled.
+        // Report the end before waiting, so that a running round of a syncer is cancelled.
         ended.tell(())
         for exchange in exchanges { exchange.close() }
         releaseNote()

@@ -14,7 +14,7 @@ extension UndoMarks {
     /// - Throws: what the control throws.
     static func string(_ bytes: [UInt8]?, _ control: PacedControl) throws -> String? {
         guard let bytes else { return nil }
-        // The parser reads only documents, and a string alone is not one.
+        // The parser reads only documents, and a single string is no document.
         let whole = [UInt8(ascii: "[")] + bytes + [UInt8(ascii: "]")]
         let found = try? whole.withUnsafeBytes { raw -> String? in
             guard let text = try JSONTreeParser.parse(raw, work: DocumentControl(control.look)) else { return nil }

@@ -168,9 +168,9 @@ public final class Projection: @unchecked Sendable {
     ///   - version: nil: the coordinator's current version, or the newest head.
     ///   - control: progress (stage `.reading`, in values) and cancellation. A cancelled update leaves the database unchanged.
     /// - Returns: the number of rows inserted, changed or removed.
-    /// - Throws: `.unknownVersion`, `.damaged` with the id of a value that cannot be read, `.busy` if others keep the database locked,
-    ///   `.invalidArgument` if it has a table of that name that the projection did not make, `.unsupported` if SQLite lacks something that
-    ///   the definition needs, `.noSpace`, `.cancelled`.
+    /// - Throws: `.unknownVersion`, `.damaged` with the id of a value that cannot be read, `.busy` if other programs keep the database
+    ///   locked, `.invalidArgument` if it has a table of that name that the projection did not make, `.unsupported` if SQLite lacks
+    ///   something that the definition needs, `.noSpace`, `.cancelled`.
     /// - Complexity: O(values that differ), or O(values under the prefixes).
     @discardableResult
     public func update(to version: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> UInt64 {

@@ -108,7 +108,7 @@ final class ProjectionRows {
             guard number != 0 else { return 0 }
             try connection.run(deleteFromSearch, doing: ProjectionRows.doing) { $0.bind(1, number) }
         }
-        // A row without a number is replaced by the new one.
+        // The new row replaces a row without a number.
         if let delete, !replaced || number != 0 { try connection.run(delete, doing: ProjectionRows.doing) { $0.bind(1, utf8: id) } }
         return number
     }

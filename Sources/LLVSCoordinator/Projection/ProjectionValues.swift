@@ -18,7 +18,7 @@ final class ProjectionValues: @unchecked Sendable {
             case made
         }
         var kind = Kind.null
-        /// A number, the bits of one, or the size of the text.
+        /// A whole number, the bits of a floating-point number, or the size of a text.
         var bits: UInt64 = 0
         /// Where the text begins.
         var start = 0
@@ -28,7 +28,7 @@ final class ProjectionValues: @unchecked Sendable {
     private let batch = ValueBatch(isSeparated: false)
     private var filling: BatchFilling
     private let parts: JSONParts
-    /// For each value that exists as many as the table has columns.
+    /// One entry per column of the table, for each value that exists.
     private var cells = ContiguousArray<Cell>()
     private var made: [UInt8] = []
     private(set) var values = ContiguousArray<One>()

@@ -21,7 +21,8 @@ struct SyncSchedule {
         /// How long the other places of a round, and the merge, wait for one place.
         var turn = 30.0
 
-        /// Returns how long a round waits for a place after it waited for others in vain. All of them together cost no more than two.
+        /// Returns how long a round waits for a place after it waited for other places in vain. All waits together take no longer than two
+        /// full ones.
         func pause(after awaited: Int) -> Double { turn / Double(1 << min(max(0, awaited), 62)) }
     }
 

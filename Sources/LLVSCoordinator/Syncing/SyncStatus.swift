@@ -3,9 +3,9 @@ extension Syncer {
     public struct Status: Sendable {
         /// The present state of a syncer.
         public enum State: UInt32, Sendable {
-            /// It has ended: it was stopped, or the coordinator was closed.
+            /// The syncer has ended: it was stopped, or the coordinator was closed.
             case off = 0
-            /// It waits for the next round, or for an event.
+            /// The syncer waits for the next round, or for an event.
             case idle
             /// A round runs, or the exchange with a slow place continues after its round.
             case running
@@ -23,8 +23,8 @@ extension Syncer {
         public var nextRound: Double?
         /// The progress of the running round.
         public var progress: Progress?
-        /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are those of
-        /// files; a large value counts once the pack that names it has arrived. Sent bytes are those of values. 0 if they are not counted.
+        /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are bytes of
+        /// files; a large value counts once the pack that names it has arrived. Sent bytes are bytes of values. 0 if they are not counted.
         public var bytesDone: UInt64 = 0, bytesTotal: UInt64 = 0
         /// Rounds that ended, failed ones included.
         public var rounds: UInt64 = 0

@@ -550,7 +550,7 @@ final class SyncerThread: @unchecked Sendable {
             let parts = (outcome.map { $0.before.exchanges + ($0.after?.exchanges ?? []) } ?? []).filter { $0.name == name }
             let failing = parts.first { $0.failure != nil }, sends = !round.onlyReceive.contains(name)
             let error = storeFailure ?? failing?.failure.map { StoreError.of($0) } ?? failure
-            // Exchanges after a cancelled one had no turn.
+            // Exchanges after a cancelled one were not run.
             if error?.code == .cancelled || (parts.isEmpty && failure == nil) { isInterrupted = true; continue }
             let moved = parts.contains { !$0.retrieved.versions.isEmpty || !$0.sent.versions.isEmpty }
             outcomes.append(
@@ -593,13 +593,13 @@ final class SyncerThread: @unchecked Sendable {
         if told.mergeFailure != nil { isWhole = false }
         schedule.finish(outcomes, at: now, isInterrupted: isInterrupted)
         told.rounds &+= 1
-        // The exchanges that a round did not wait for count for it as well.
+        // Exchanges for which a round did not wait count for that round as well.
         if number == wholeRound { isWhole = isWhole && wasWhole; isInterrupted = isInterrupted || wasInterrupted }
         let isOver = !left.contains { $0.number == number }
         if isWhole && !isInterrupted && isOver { told.lastSuccess = time }
-        // Versions that others saved during the round may not have been sent.
+        // Versions that other threads or processes saved during the round may not have been sent.
         if isLeft { schedule.tell(.save, at: now) }
-        // They may have arrived after the merge, if there was one.
+        // These versions may have arrived after the merge, if there was one.
         if after > rows, isLeft || !hasSent { schedule.tell(.arrival, at: now) }
         seenRows = max(seenRows, after)
         refresh()
@@ -685,8 +685,8 @@ final class SyncerThread: @unchecked Sendable {
         return found
     }
 
-    /// Returns, by name of a place, the first row that may not be there: the first of the rows added since the round began that it neither
-    /// sent nor received, or an earlier row that was left for later.
+    /// Returns, by the name of a place, the first row that may be missing there. It is the first row since the beginning of the round that
+    /// the round neither sent nor received, or an earlier row that was deferred.
     private func firstUnsent(_ outcome: StoreCoordinator.SyncOutcome?, _ round: SyncSchedule.Round, from rows: Int) -> [String: Int] {
         guard let outcome else { return [:] }
         let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])
@@ -700,8 +700,8 @@ final class SyncerThread: @unchecked Sendable {
         return found
     }
 
-    /// Returns whether a version arrived during the round that it neither sent nor received: another handle of the store may save at any
-    /// moment. Each such version is found once, by the round in which it arrived.
+    /// Returns whether a version arrived during the round that the round neither sent nor received: another handle of the store may save at
+    /// any moment. Each such version is found once, by the round in which it arrived.
     private func isAnythingLeft(_ outcome: StoreCoordinator.SyncOutcome?, from rows: Int, upTo after: Int) -> Bool {
         guard let outcome, after > rows else { return false }
         let parts = outcome.before.exchanges + (outcome.after?.exchanges ?? [])

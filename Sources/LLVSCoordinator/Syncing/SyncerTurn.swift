@@ -16,7 +16,7 @@ final class SyncerTurn: @unchecked Sendable {
     var thread: pthread_t?
     /// The result, once the exchange has ended.
     var result: StoreCoordinator.Turn?
-    /// The round continued without it, and after a pause.
+    /// The round continued without this exchange, and after a pause.
     var isLeft = false, wasAwaited = false
 
     init(

@@ -1,12 +1,12 @@
 /// Base64 (RFC 4648, section 4), padded, strict: no line breaks, no other alphabet, no stray bits.
 package enum Base64 {
-    /// The length of what `encode` writes for so many bytes.
+    /// Returns the length of the text that `encode` writes for this many bytes.
     package static func encodedSize(_ size: Int) -> Int { (size + 2) / 3 * 4 }
 
     /// Appends the encoding of `data`. O(n).
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8]) { append(data, to: &out) { _ in } }
 
-    /// The same; `flush` is called with `out` after each 64 KiB, and may empty it.
+    /// Appends the encoding of `data`. `flush` is called with `out` after each 64 KiB, and may empty it.
     static func append(_ data: UnsafeRawBufferPointer, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void) rethrows {
         guard !data.isEmpty else { return }
         // A piece at a time, so that the array grows by amortised steps and no second copy is made.

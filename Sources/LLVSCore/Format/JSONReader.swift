@@ -40,8 +40,8 @@ package struct JSONReader {
     @inline(__always)
     private mutating func hasByte() throws -> Bool { try position < bytes.count || more() }
 
-    /// Moves the window forward, so that it has more bytes. Returns false at the end of the document. Positions within `bytes` shift by the
-    /// amount by which `passed` grows.
+    /// Moves the window forward, so that it has more bytes. Returns false at the end of the document. When `passed` grows, positions within
+    /// `bytes` shift by the same amount.
     @inline(never)
     private mutating func more() throws -> Bool {
         guard let window else { return false }
@@ -187,7 +187,7 @@ package struct JSONReader {
         while true {
             var end = position
             while end < bytes.count, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\"), bytes[end] >= 0x20 { end += 1 }
-            // The rest of the document may be one string. The few bytes more make up for rounding down, which would cost another step.
+            // The rest of the document may be one string. A few more bytes make up for rounding down, so that no further step is needed.
             let room = (end - position) / 4 * 3 + 3, whole = min(limit, data.count + room + (window?.left ?? 0) / 4 * 3) + 64
             try Memory.grow(&data, by: room, towards: whole, "Reading a value in base64")
             guard decoder.append(UnsafeRawBufferPointer(rebasing: bytes[position..<end]), to: &data) else { return (nil, start) }

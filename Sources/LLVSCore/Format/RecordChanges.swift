@@ -41,8 +41,8 @@ package struct RecordChanges: RandomAccessCollection {
     func forEachRun(of size: Int, withData: Bool, _ body: (_ first: Int, _ run: UnsafeBufferPointer<BorrowedChange.Bytes>) throws -> Void)
         rethrows
     {
-        // Two runs: the memory of the next one is prefetched while the current one is processed. Otherwise, changes in no order would wait
-        // for memory one by one, for the struct, the id and the data in turn.
+        // Two runs: the memory of the next one is prefetched while the current one is processed. Otherwise each change in random order
+        // would wait three times for memory: for the struct, the id and the data.
         let size = Swift.max(1, Swift.min(size, count))
         try withUnsafeTemporaryAllocation(of: BorrowedChange.Bytes.self, capacity: 2 * size) { runs in
             let halves = (UnsafeMutableBufferPointer(rebasing: runs[..<size]), UnsafeMutableBufferPointer(rebasing: runs[size...]))

@@ -27,7 +27,7 @@ package enum RecordTable {
     /// The most bytes that one deflated byte can inflate to: a match of 258 bytes takes at least two bits. A reader rejects a larger claim
     /// before it reserves memory.
     static let deflateRatio = 1032
-    /// Values larger than this have their SHA-256 in the table, so that equal values are found without reading them. So have all blobs.
+    /// Values larger than this, and all blobs, have their SHA-256 in the table, so that equal values are found without reading them.
     package static let digestThreshold = 64 << 10
 
     static func pages(forChanges count: Int) -> Int { (count + changesPerPage - 1) / changesPerPage }

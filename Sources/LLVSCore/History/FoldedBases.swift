@@ -7,9 +7,9 @@
 /// more of them, in one pass upwards from the lowest.
 package struct FoldedBases: HistoryPass {
     private let versions: [UInt32]
-    /// For each version the candidates met, later only the best of them; nil for a version that is an ancestor of those before it.
+    /// For each version the candidates found, later only the best of them. Nil for a version that is an ancestor of a version before it.
     private var met: [[UInt32]?] = []
-    /// The ancestry of the versions so far, and what the walk of the current one has visited.
+    /// The ancestry of the versions so far, and the versions that the walk from the current one has visited.
     private var held = OrdinalSet(), own = OrdinalSet()
     private var walked: [UInt32] = [], next = 0, common: Set<UInt32> = []
     /// The versions checked together: from `from` up to `end`. Equal while none are chosen.
@@ -20,8 +20,8 @@ package struct FoldedBases: HistoryPass {
 
     package init(_ versions: [UInt32]) { self.versions = versions }
 
-    /// Returns for each version its best common ancestors with those before it, newest first; nil for a version that is one of these or
-    /// their ancestor.
+    /// Returns for each version its best common ancestors with the versions before it, newest first. Nil for a version that equals one of
+    /// these or is an ancestor of one.
     package mutating func go(_ steps: Int, in dag: History) -> [[UInt32]?]? {
         var left = steps
         while met.count < versions.count { guard meet(versions[met.count], &left, dag) else { return nil } }

@@ -54,7 +54,8 @@ extension History {
         return live
     }
 
-    /// Sorts predecessors first. A version's generation is above those of all its predecessors; equal ones are in canonical order.
+    /// Sorts predecessors first: by generation, which is higher than that of each predecessor. Versions of one generation are in canonical
+    /// order.
     func inTopologicalOrder(_ members: [UInt32]) -> [UInt32] {
         members.sorted { a, b in
             let x = rows[Int(a)].generation, y = rows[Int(b)].generation

@@ -23,7 +23,7 @@ package final class History {
     /// heads.
     private var unbranchedTips: Set<UInt32>?
     package private(set) var liveCount = 0
-    /// Versions that say that they undo or redo others, in the order of their ordinals. Some may not be live.
+    /// Versions whose metadata say that they undo or redo other versions, in the order of their ordinals. Some may not be live.
     package private(set) var undos: [UInt32] = []
     /// The row of the empty root while the history does not contain it.
     private(set) var virtualRoot: UInt32?

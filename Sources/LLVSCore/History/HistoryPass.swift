@@ -1,5 +1,5 @@
-/// A walk over the DAG in steps, so that between two steps others can take the store's lock, or stop the walk. Its findings stay valid
-/// between steps: rows are only added, and those of stored versions do not change.
+/// A walk over the DAG in steps, so that between two steps other threads can take the store's lock, or stop the walk. Its findings stay
+/// valid between steps: rows are only added, and those of stored versions do not change.
 package protocol HistoryPass {
     associatedtype Outcome
     /// Visits about `steps` more versions. Returns the outcome, or nil if not finished.
@@ -85,8 +85,8 @@ package struct CommonAncestors: HistoryPass {
     package mutating func go(_ steps: Int, in dag: History) -> [UInt32]? {
         var budget = steps
         if isOnLines {
-            // While versions have one predecessor, the higher of the two steps back until they meet. So no step passes an ancestor of the
-            // other, or the other itself.
+            // While versions have one predecessor, the version with the higher generation steps back until the two meet. So no step skips
+            // the other version, or an ancestor of it.
             while left[0] != right[0] {
                 if budget <= 0 { return nil }
                 budget -= 1
@@ -139,8 +139,8 @@ package struct CommonAncestors: HistoryPass {
     }
 }
 
-/// A walk by generation back from two versions, neither of which may be an ancestor of the other, for as long as one of them alone reaches
-/// something. The cost is bounded by the versions between the two and their bases, whatever their shape.
+/// A walk by generation back from two versions. It ends when nothing in the queue is reached from one of them alone. Neither version may be
+/// an ancestor of the other. The cost is bounded by the versions between the two and their bases, whatever their shape.
 private struct SidesWalk {
     private let a: UInt32, b: UInt32
     private var marks: [UInt32: Side] = [:]
@@ -195,7 +195,7 @@ package struct MergesOnly: HistoryPass {
     package init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b; walk = SidesWalk(a, b) }
 
     package mutating func go(_ steps: Int, in dag: History) -> Bool? {
-        // Usually one of the two is no merge itself, and no walk is needed.
+        // Usually one of the two versions is no merge, and no walk is needed.
         if dag.rows[Int(a)].second == History.none || dag.rows[Int(b)].second == History.none { return false }
         return walk.go(steps, in: dag) { _, row, _ in row.second != History.none }
     }

@@ -35,13 +35,13 @@ extension History {
         /// Its changes were checked against its first predecessor's state: each has an effect, inserts add ids that were absent, updates
         /// and removals change ids that were present. Unset for records from elsewhere, which are not checked.
         package static let changeKindsVerified = Traits(rawValue: 2)
-        /// It refers to bytes that other versions stored.
+        /// The version refers to bytes that other versions stored.
         package static let preserves = Traits(rawValue: 4)
-        /// It is later, in canonical order, than each of its ancestors, and so is each of them.
+        /// In canonical order the version is later than each of its ancestors, and each ancestor is later than its own.
         package static let isLaterThanAncestors = Traits(rawValue: 8)
         /// The hashes of the ids that it changed are recorded.
         static let keysAreKnown = Traits(rawValue: 16)
-        /// It has a branch, and a version without one descends from it.
+        /// The version has a branch, and a version without a branch descends from it.
         static let isBehindUnbranched = Traits(rawValue: 32)
         /// Its metadata say that it undoes other versions, or reverts an undo: `UndoMarks`.
         package static let undoes = Traits(rawValue: 64)

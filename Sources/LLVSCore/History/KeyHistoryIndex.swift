@@ -11,8 +11,8 @@ final class KeyHistoryIndex: Sendable {
     private let changes: ContiguousArray<UInt64>
     /// Versions whose changed ids are not recorded; ascending.
     private let others: ContiguousArray<UInt32>
-    /// For each version the number of first predecessors before it, and one of them further back, the jump; the version itself if there is
-    /// none.
+    /// For each version the number of first predecessors before it, and the jump: a first predecessor further back, or the version itself
+    /// if there is none.
     private let steps: ContiguousArray<(depth: UInt32, jump: UInt32)>
     /// The index covers the ordinals below this.
     let end: UInt32
@@ -33,7 +33,8 @@ final class KeyHistoryIndex: Sendable {
             for i in steps.count..<max(steps.count, history.rows.count) {
                 let row = history.rows[i], ordinal = UInt32(truncatingIfNeeded: i)
                 guard row.isSettled else { break }
-                // A discarded version has no descendants; its predecessors may have higher ordinals.
+                // A discarded version has no descendants, so the row is never asked for. Its predecessors are not noted: they may have
+                // higher ordinals.
                 guard row.state == .live else { steps.append((0, ordinal)); continue }
                 if let hashes = history.keyHashes(of: ordinal) {
                     for hash in hashes { changes.append(UInt64(hash) << 32 | UInt64(ordinal)) }

@@ -27,8 +27,8 @@ enum MadeTime {
 }
 
 extension History {
-    /// Returns the time that a version claims: its maker's clock. A version without one whose timestamp directly follows that of its newest
-    /// predecessor, as with merges, claims the time of that predecessor.
+    /// Returns the time that a version claims: its maker's clock. If it has none, and its timestamp directly follows that of its newest
+    /// predecessor, as in merges, it claims the time of that predecessor.
     func claim(timestamp: Double, clock: Double?, first: UInt32, second: UInt32) -> Double {
         if let clock { return min(clock, timestamp) }
         var newest = first

@@ -172,7 +172,7 @@ package struct Ancestors: HistoryPass {
 }
 
 /// Finds for many pairs of versions whether one is an ancestor of the other. O(versions since the first of them) for all pairs that first
-/// predecessors decide, and the same again for each 64 of the other ancestors.
+/// predecessors decide. For the other pairs, the same again for every 64 ancestors.
 package struct NamedAncestors: HistoryPass {
     package struct Pair {
         package let version: UInt32, name: UInt32
@@ -180,12 +180,12 @@ package struct NamedAncestors: HistoryPass {
     }
     private let pairs: [Pair]
     private let first: UInt32, last: UInt32
-    /// For each version since the first: the number of first predecessors behind it, the next of these and an earlier one, and the number
-    /// of merges up to it.
+    /// For each version since the first: the number of first predecessors before it, the nearest of these and a farther one, and the number
+    /// of merges up to the version.
     private var depths: [UInt32] = [], firsts: [UInt32] = [], jumps: [UInt32] = [], merges: [UInt32] = []
     private var looked = 0
     private var isAncestor: [Bool]
-    /// The pairs that only merges may decide, by name; and of the 64 names that are looked for, those that each version reaches.
+    /// The pairs that only merges may decide, by name. For each version, which of the 64 wanted names it reaches.
     private var left: [Int] = []
     private var reached: [UInt64] = [], bits: [UInt32: UInt64] = [:], start = 0, end = 0, from: UInt32 = 0, to: UInt32 = 0
 

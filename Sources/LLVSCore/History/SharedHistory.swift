@@ -1,7 +1,7 @@
 /// The history of a store, and its lock. Readers hold the lock for reading, writers for writing.
 final class SharedHistory: @unchecked Sendable {
     // Sendable: `lock` guards its state.
-    /// After so many versions a walk releases the lock, so that writers get a turn.
+    /// After this many versions a walk releases the lock, so that writers get a turn.
     static let versionsAtATime = 8_192
 
     let lock = ReadWriteLock(.history)

@@ -38,7 +38,7 @@ final class DeltaChain {
     /// The approximate bytes of memory.
     var memory: Int { keys.capacity + changes.capacity * MemoryLayout<Change>.stride + 4 * (table.count + 2 * ordinals.capacity) }
 
-    /// Bytes of its maps that are not shared with the map of the next chain, when that was begun.
+    /// The bytes of its maps that were not shared with the map of the next chain when the next chain was begun.
     private(set) var memoryOfMaps = 0
     func weighMaps(beside other: MapNode?) {
         memoryOfMaps = (base.root?.memory(beside: other) ?? 0) + (made?.slot.root?.memory(beside: base.root) ?? 0)
@@ -130,7 +130,7 @@ package final class DeltaChains: @unchecked Sendable {
     /// The most recently extended chain is the last.
     private var chains: [DeltaChain] = []
     private let account: MemoryAccount
-    /// From so many bytes on, a chain is not extended further.
+    /// A chain of this many bytes or more is not extended further.
     private let mostMemory: Int
 
     init(_ account: MemoryAccount) {
@@ -138,7 +138,7 @@ package final class DeltaChains: @unchecked Sendable {
         mostMemory = MapPolicy.chainMemory(budget: account.total)
     }
 
-    /// Bytes of all chains, and of the maps that they begin with, except those of the most recently extended chain. `lock` is held.
+    /// The bytes of all chains, and of the maps at their beginnings except the map of the most recently extended chain. `lock` is held.
     private var memory: (deltas: Int, maps: Int) {
         chains.reduce((0, 0)) { ($0.0 + $1.memory, $0.1 + ($1 === chains.last ? 0 : $1.memoryOfMaps)) }
     }
@@ -205,7 +205,7 @@ package final class DeltaChains: @unchecked Sendable {
     func begin(_ slot: MapCache.Slot, of ordinal: UInt32) -> View {
         lock.withLock {
             let chain = DeltaChain(slot, of: ordinal)
-            // Each is measured once, since that takes time in proportion to the changes of its maps.
+            // Each chain is measured once, since measuring takes time in proportion to the changes of its maps.
             chains.last?.weighMaps(beside: slot.root)
             // Each chain keeps its first map alive. One full chain is retained, for versions just before.
             if let full = chains.firstIndex(where: { !isOpen($0) }), chains[(full + 1)...].contains(where: { !isOpen($0) }) {
@@ -214,7 +214,7 @@ package final class DeltaChains: @unchecked Sendable {
                 chains.removeFirst()
             }
             chains.append(chain)
-            // The new chain may grow to the limit of one.
+            // Leave room for the new chain to grow to its limit.
             while chains.count > 1 {
                 let memory = memory
                 guard memory.maps > account.mapsOfDeltas || memory.deltas + mostMemory > account.deltas else { break }

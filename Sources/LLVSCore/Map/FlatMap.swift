@@ -69,7 +69,8 @@ final class FlatMap: @unchecked Sendable {
         original = other.original ?? other
     }
 
-    /// The same with the slots in a file of their own. Nil if that file is not mapped. `changes` are sorted by number.
+    /// Copies a map with other entries, as the initializer above, but with the slots in a file of their own. Nil if that file is not
+    /// mapped. `changes` are sorted by number.
     init?(_ other: FlatMap, replacing changes: [(number: Int, entry: MapEntry)], to writer: any CacheWriter) throws {
         let piece = 4_096, stride = MemoryLayout<MapEntry>.stride
         var next = 0, start = 0
@@ -156,8 +157,8 @@ final class FlatMap: @unchecked Sendable {
         let top = node(offset)
         guard wanted(top.first, top.count) else { return true }
         if top.isLeaf { return try forEachKey(of: top, 0..<top.count, body) }
-        // Explicit stacks, here and below, as in `MapNode`. This one holds ancestors and the index of their next child, so a node whose
-        // children are leaves allocates nothing.
+        // Walks use explicit stacks, here and below, as in `MapNode`. This stack holds ancestors and the index of their next child, so a
+        // node whose children are leaves allocates nothing.
         var above: [(node: UInt32, next: Int)] = [], at = offset, next = 0
         walk: while true {
             let node = node(at)
@@ -198,13 +199,13 @@ final class FlatMap: @unchecked Sendable {
         }
     }
 
-    /// The same for keys from `low` inclusive to `high` exclusive.
+    /// Calls `body` for the keys from `low` inclusive to `high` exclusive.
     func forEach(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool
     ) -> Bool { walk(beneath: offset, from: low, to: high, isBackwards: false, body) }
 
-    /// The same backwards: from the last key below `high` to the first not below `low`.
+    /// Calls `body` for the keys backwards: from the last key below `high` to the first not below `low`.
     func forEachBackwards(
         beneath offset: UInt32, from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?,
         _ body: (Int, UnsafeRawBufferPointer) -> Bool

@@ -8,7 +8,7 @@ struct FlatMapBuilder {
     /// Keys that share a prefix of `depth` bytes and end with the newest key.
     private struct Interval {
         var depth: Int
-        /// Where its keys begin among the waiting ones.
+        /// Where the node's keys begin among the waiting keys.
         var start: Int
         /// Written subtrees, and the number of waiting keys before each.
         var built: [(before: Int, subtree: Subtree)] = []
@@ -29,7 +29,7 @@ struct FlatMapBuilder {
 
     private let writer: any CacheWriter
     private var slots: [MapEntry] = []
-    /// Holds slots until they are written after the nodes, and their number.
+    /// The slots that will be written after the nodes, and their number.
     private let aside: (any CacheWriter)?
     private var slotsAside = 0
     private static let mostSlots = 1 << 16
@@ -116,7 +116,7 @@ struct FlatMapBuilder {
         stack.append(Interval(depth: depth, start: start, built: carried.map { [(start, $0)] } ?? []))
     }
 
-    /// Writes an interval if its keys do not fit a leaf; they then stop waiting.
+    /// Writes an interval if its keys do not fit a leaf, and removes them from the waiting keys.
     private mutating func finish(_ interval: Interval) throws -> Subtree? {
         let count = interval.built.reduce(waiting.count - interval.start) { $0 + $1.subtree.count }
         // Subtrees were written because they did not fit a leaf.

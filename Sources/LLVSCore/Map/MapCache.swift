@@ -11,7 +11,7 @@ package final class MapCache: @unchecked Sendable {
     // Sendable: `lock` guards writes; readers read atomically, under the lock of the history.
     package struct Slot {
         package var root: MapNode?
-        /// The number of changes to replay from the nearest anchor before it.
+        /// The number of changes from the nearest earlier anchor to this map.
         var replay = 0
         /// The number of changes since the flat map that it builds on, or since the empty map.
         var overlay = 0
@@ -22,8 +22,7 @@ package final class MapCache: @unchecked Sendable {
     }
     /// The minimal cost of a map, besides the memory that it does not share.
     private static let leastCost = 512
-    /// The cost of a flat map on disk, which takes little memory: per value, and at most. One in memory costs the bytes that it takes
-    /// there.
+    /// The cost of a flat map on disk, which takes little memory: per value, and at most. A flat map in memory costs its bytes.
     private static let flatCostPerValue = 72, mostFlatCost = 2 << 20
 
     /// A cached map. Readers use only `ordinal` and `slot`, which are immutable.
@@ -225,7 +224,7 @@ package final class MapCache: @unchecked Sendable {
         return wasUsed
     }
 
-    /// Evicts every other anchor if over budget: the rest stays evenly spread over the past.
+    /// If the cache is over budget, evicts every second anchor, so that the rest stays evenly spread over the past.
     private func trimAnchors(_ gone: inout [Kept]) {
         guard anchorCost > budget / 2, anchors.count > 1 else { return }
         var left: [Kept] = []

@@ -17,7 +17,7 @@ package struct MapEntry: BitwiseCopyable {
     @inline(__always)
     package func isSameReference(as other: MapEntry) -> Bool { version == other.version }
 
-    /// Returns whether a store with so many versions could have made this entry. Called for entries read from a file.
+    /// Returns whether a store with this many versions could have made this entry. Called for entries read from a file.
     @inline(__always)
     func isPossible(versionLimit: Int) -> Bool {
         version < versionLimit && (size <= UInt32(Limits.valueSize) || size == MapEntry.unknownSize)

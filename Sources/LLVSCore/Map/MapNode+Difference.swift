@@ -49,7 +49,7 @@ extension MapNode {
         try differences(a, b, bounds) { if bounds.hold($0) { try body($0, $1, $2) } }
     }
 
-    /// The same, but may also pass keys outside of the bounds that share a leaf with some inside.
+    /// Works as `forEachDifference`, but may also pass keys outside of the bounds that share a leaf with keys inside.
     private static func differences(
         _ a: MapNode?, _ b: MapNode?, _ bounds: KeyBounds, _ body: (UnsafeRawBufferPointer, MapEntry?, MapEntry?) throws -> Void
     ) rethrows {

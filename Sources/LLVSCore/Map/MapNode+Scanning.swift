@@ -8,7 +8,8 @@ extension MapNode {
         return walk(from: none, to: nil, isWithin: true, isBackwards: false, body)
     }
 
-    /// The same within a range, from `low` inclusive to `high` exclusive (nil is unbounded). O(key length + log n + keys visited).
+    /// Calls `body` with each key and entry within a range, from `low` inclusive to `high` exclusive (nil is unbounded). O(key length + log
+    /// n + keys visited).
     @discardableResult
     package func forEach(
         from low: UnsafeRawBufferPointer, to high: UnsafeRawBufferPointer?, _ body: (UnsafeRawBufferPointer, MapEntry) -> Bool

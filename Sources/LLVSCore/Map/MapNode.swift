@@ -228,7 +228,7 @@ package final class MapNode: @unchecked Sendable {
         return (low, false)
     }
 
-    /// Returns whether a key of so many bytes can be added to a leaf.
+    /// Returns whether a key of this many bytes can be added to a leaf.
     func hasRoom(for key: Int) -> Bool { count < MapNode.leafCapacity && keySize + key <= MapNode.leafBytes }
 
     /// Returns a copy of a leaf with one entry replaced (`found`) or inserted at `index`.

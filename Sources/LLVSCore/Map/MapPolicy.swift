@@ -6,23 +6,23 @@
 package enum MapPolicy {
     // MARK: Numbers
 
-    /// Up to so many ids are looked up through the history instead of a map; and a map that takes at most so many changes is made instead
-    /// of looking up.
+    /// Up to this many ids are looked up through the history instead of a map. A map that takes at most this many changes is made instead
+    /// of lookups.
     static let fewLookups = 16
     /// A version with more changes is no delta: its map is made when it is saved, or on demand.
     static let longestDelta = 256
-    /// The map of a version with so many changes is made on demand, and written as a flat map.
+    /// The map of a version with this many changes is made on demand, and written as a flat map.
     static let manyChanges = 4_096
-    /// After so many reads or saves at one version, a map that takes more changes than `fewLookups` is considered.
+    /// After this many reads or saves at one version, a map that takes more changes than `fewLookups` is considered.
     package static let manyUses = 64
-    /// How many changes of a map cost as much as one lookup without it: through the history; while saving, where each saved change is
-    /// looked up; and in the table of a large version, whose map is written from the record.
+    /// How many changes of a map cost as much as one lookup without the map: through the history; while saving, when each saved change is
+    /// looked up; in the table of a large version, when the map is written from the record.
     static let changesPerLookup = 2, changesPerSave = 4, changesPerLargeLookup = 64
     /// The most versions at which a lookup through the history stops in vain before a map is made instead.
     static let mostStops = 4_096
     /// The most changes to replay between two anchors, while the budget lasts; also the most changes applied to a map at once.
     static let anchorSpacing = 1_024
-    /// After so many changes the next chain of deltas is begun, with a map. A map of more changes costs less per change, since they share
+    /// After this many changes the next chain of deltas is begun, with a map. A map of more changes costs less per change, since they share
     /// more of the paths, but the caller waits longer for it.
     static let longestChain = 4_096
     /// The most chains of deltas that can be extended, and the most runs of saves without a map that are counted.
@@ -34,7 +34,7 @@ package enum MapPolicy {
     static let mostOfSecondSide = 65_536
     /// The most changes of a version that are held in memory. The record of a larger version is read again.
     package static let longestKeptList = 1_024
-    /// The index of the past holds each id of a version with at most so many changes. A larger version is listed as a whole, and each
+    /// The index of the past holds each id of a version with at most this many changes. A larger version is listed as a whole, and each
     /// lookup searches its table. The second number is the most hashes held for versions with several changes.
     static let longestIndexed = 1_024, mostIndexed = 1 << 20
     /// The most versions of other branches to check in the index of the past; then the lookup is done without it.
@@ -90,12 +90,12 @@ package enum MapPolicy {
 
     // MARK: Making a map
 
-    /// Returns for how many versions in sequence one flat map is written, from their records and the map before, instead of making maps in
-    /// memory; 0: for none.
+    /// Returns for how many successive versions one flat map is written, from their records and the map before, instead of maps in memory;
+    /// 0: none.
     /// - Parameters:
-    ///   - changes: of each following version; versions count while they have many.
-    ///   - values: in the map before.
-    ///   - memory: bytes that maps may take; each change applied in memory takes some of them.
+    ///   - changes: the number of changes of each following version. Versions count while they have many.
+    ///   - values: the number of values in the map before.
+    ///   - memory: the bytes that maps may take. Each change that is applied in memory takes some of them.
     static func versionsWrittenFlat(changes: some Sequence<Int>, onto values: Int, memory: Int) -> Int {
         var versions = 0, sum = 0
         for count in changes {
@@ -118,8 +118,8 @@ package enum MapPolicy {
     /// Returns how many possibly existing ids of a save are looked up one by one before a map is made.
     static func mostLookedFor(toSave changes: Int) -> Int { max(1_024, changes / 32) }
 
-    /// Returns how many changes are applied at once along a chain of so many versions; after each such stretch a map is cached. Its memory
-    /// is accounted for only afterwards, so it must fit the reserve.
+    /// Returns how many changes are applied at once along a chain of this many versions. After each such stretch a map is cached. Its
+    /// memory is accounted for only afterwards, so it must fit the reserve.
     /// - Parameters:
     ///   - values: in the map before. If they are few, many changes share the leaves that they copy.
     ///   - reserve: bytes reserved for maps under construction.

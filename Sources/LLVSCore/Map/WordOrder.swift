@@ -18,7 +18,7 @@ struct WordOrder {
             return
         }
         sortByWords()
-        // In place, since sorting a slice would copy it.
+        // Sort in place, since sorting a slice would copy it.
         items.withUnsafeMutableBufferPointer { items in
             var start = 0
             while start < items.count {

@@ -190,7 +190,7 @@ extension MapProvider {
                 persisted = wanted
                 return true
             }
-            // Another thread was faster; the bytes remain while they are used.
+            // Another thread was faster, so delete this file. Its bytes remain while they are used.
             if !isFirst { try? storage.cacheDelete(wanted.name) }
         }
         return MapNode(flat)
@@ -219,7 +219,7 @@ extension MapProvider {
         } else if found != nil || !(isMuch || isLarge) {
             return
         }
-        // There is none, or most of it is obsolete.
+        // There is no persisted map, or most of it is obsolete.
         lock.withWrite { persisted = nil }
         _ = try? flatten(root, of: head, isKept: true)
     }

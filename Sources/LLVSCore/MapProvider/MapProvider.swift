@@ -93,7 +93,7 @@ package final class MapProvider: @unchecked Sendable {
             let large = MapPolicy.versionsWrittenFlat(
                 changes: chain[...i].reversed().lazy.map { Int($0.changeCount) }, onto: slot.root?.count ?? 0, memory: account.mostMaps)
             if large > 0 {
-                // For several in sequence the map of the last is written, and none in between.
+                // If several large versions follow each other, write the map of the last one only.
                 let run = chain[(i - large + 1)...i]
                 slot = cache.store(
                     run[run.startIndex].ordinal,
@@ -125,7 +125,7 @@ package final class MapProvider: @unchecked Sendable {
     /// The way back along the first predecessors of a version, to a map that is in memory or can be opened.
     private struct WayToMap {
         var at: UInt32
-        /// As compact as possible, since it may span a long history.
+        /// The versions on the way, in a compact form, since it may span a long history.
         var chain: [(ordinal: UInt32, changeCount: UInt32)] = []
         /// The map in memory at the end of the way, or the empty map before a root.
         var base = MapCache.Slot()

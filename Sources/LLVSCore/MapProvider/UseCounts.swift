@@ -6,7 +6,7 @@ final class UseCounts: Sendable {
         case read
         /// A value was searched in the record of this version, which has many changes.
         case largeRead
-        /// Versions were saved in sequence, of which this is the last.
+        /// Versions were saved in sequence, and this is the last one.
         case save
     }
     private typealias Slot = (ordinal: UInt32, use: Use, count: Int)
@@ -15,7 +15,7 @@ final class UseCounts: Sendable {
 
     private static func place(_ use: Use, _ ordinal: UInt32) -> Int { Int((ordinal &* 4 &+ use.rawValue) & 255) }
 
-    /// Returns the count, or less if another replaced it meanwhile.
+    /// Returns the count, or less if another version's count replaced it meanwhile.
     func count(_ use: Use, at ordinal: UInt32) -> Int {
         slots.withLock { slots in
             let slot = slots[UseCounts.place(use, ordinal)]

@@ -1,4 +1,4 @@
-/// A change that is passed in for the length of one call: its bytes belong to the caller.
+/// A change that a caller passes for the duration of a call. Its bytes belong to the caller.
 public struct BorrowedChange {
     /// The kind of the change.
     public var kind: Value.Change.Kind

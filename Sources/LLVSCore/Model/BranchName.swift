@@ -13,7 +13,7 @@ package struct BranchName: Hashable, Sendable {
         key = bytes.count <= BranchName.longest ? bytes : [BranchName.digestMark] + bytes.withUnsafeBytes { SHA256.digest($0) }
     }
 
-    /// From a cache; nil if the bytes are invalid.
+    /// Reads a name from a cache; nil if the bytes are invalid.
     init?(key: UnsafeRawBufferPointer) {
         let isDigest = key.first == BranchName.digestMark && key.count == 33
         guard isDigest || (key.count <= BranchName.longest && Bytes.isValidUTF8(key)) else { return nil }

@@ -20,7 +20,7 @@ public struct Value: Hashable, Sendable {
         public var id: ValueID
         /// The version that stored the bytes, which may differ from the version that was read.
         public var version: VersionID
-        /// Names bytes. Reading them shows whether a store has them.
+        /// Creates a reference to bytes. Reading them shows whether a store has them.
         public init(id: ValueID, version: VersionID) { self.id = id; self.version = version }
     }
 
@@ -68,7 +68,7 @@ public struct Value: Hashable, Sendable {
             case .preserve(let reference): reference.id
             }
         }
-        /// The same without the bytes of its value.
+        /// The change without the bytes of its value.
         package var withoutData: Change {
             switch self {
             case .insert(let id, _): .insert(id, data: [])

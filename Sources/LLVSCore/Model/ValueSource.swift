@@ -13,7 +13,7 @@ public struct ValueSource {
     }
 }
 
-/// A value whose bytes are already in a blob, before the version that names it is made; or whose bytes are not stored at all.
+/// A value whose bytes are in a blob before the version that names it is made, or are not stored at all.
 @usableFromInline
 package final class WrittenValue: Sendable {
     package let blob: BlobID

@@ -81,7 +81,7 @@ public struct Metadata: Hashable, Sendable {
                     "The metadata of one version may hold \(Limits.metadataSize) bytes in all; store larger data in values.")
             }
         }
-        // Sorted first, so that the cost per key stays low for many keys. The sort is stable: of equal keys the last stays last.
+        // Sort first, so that the cost per key stays low for many keys. The sort is stable, so the last of several equal keys stays last.
         func isBefore(_ a: Int, _ b: Int) -> Bool {
             let order = Bytes.compare(pairs[a].key, pairs[b].key)
             return order != 0 ? order < 0 : a < b

@@ -88,7 +88,7 @@ public struct VersionID: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 
     /// Throws `.invalidVersionID` for an id that a new version must not have, since exchanges use it as a file name: a device name on some
-    /// systems, or a name that programs read as an option. Versions that others made under such ids are accepted.
+    /// systems, or a name that programs read as an option. Versions that other devices made under such ids are accepted.
     func checkIsFileName() throws {
         guard let text else { return }
         let upper = text.uppercased()

@@ -45,9 +45,9 @@ final class ChangeTable {
 
     private enum Searched {
         case found(RecordTable.Entry)
-        /// Between two ids of the page.
+        /// The id is between two ids of the page.
         case between
-        /// Below or above all ids of the page.
+        /// The id is below or above all ids of the page.
         case below, above
     }
 

@@ -127,7 +127,7 @@ struct DifferenceWay {
             return (try base.withUnsafeBytes { try difference.apply(to: $0, into: target) }, !difference.base.hasContentForm)
         }
         guard isMade else { throw damage(step, "has a value that does not match its difference") }
-        // If the id of the base's version is not computed, two contents may be recorded under it. So compare the digest.
+        // If the base's version has no content id, two contents may be recorded under its id. So compare the digest.
         guard needsDigest else { return }
         let digest = try records.findChange(step.place, id, anew: isAnew)?.body.digest
         guard let digest, digest == SHA256.digest(UnsafeRawBufferPointer(target)) else {

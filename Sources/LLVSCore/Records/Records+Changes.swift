@@ -24,7 +24,7 @@ extension Records {
         return try findChange(in: ChangeTable(place, anew: true, in: self), id)
     }
 
-    /// The same in a table that the caller holds.
+    /// Does the same in a table that the caller holds.
     func findChange(in table: ChangeTable, _ id: UnsafeRawBufferPointer) throws -> FoundChange? {
         try Records.found(table.find(id, in: self), table.header)
     }

@@ -13,7 +13,7 @@ package final class Records: @unchecked Sendable {
     package let provisional = ProvisionalRecords()
     /// The damage that was found when reading or verifying.
     package let knownDamage = KnownDamage()
-    /// The segments that are gone, and whose records were looked for elsewhere.
+    /// The segments whose files are gone, and whose records were searched in other segments.
     let followed = Guarded<Set<UInt32>>([])
     /// The change tables that were read lately.
     let tables: Pool<ChangeTables>

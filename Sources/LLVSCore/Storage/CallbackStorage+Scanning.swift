@@ -1,4 +1,4 @@
-/// Reads what the host lists: to find new records, and to verify all.
+/// Reads the records that the host lists, to find new ones and to verify all.
 extension CallbackStorage {
     public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }

@@ -103,7 +103,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     public var damages: [StorageDamage] { lock.withLock { damageList } }
     public func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
 
-    /// The host does not report what its medium holds. Its caches are not known either.
+    /// The host reports neither the bytes on its medium nor its caches.
     public func overhead(of place: RecordPlace) -> UInt64 { CallbackStorage.envelopeSize(place.length) &- place.length }
 
     // MARK: Writing

@@ -1,8 +1,8 @@
 /// When a storage compacts the many small files that many handles wrote.
 public enum Compaction: UInt32, Sendable {
-    /// If it pays, and on request; neither in a directory that a folder-syncing program carries.
+    /// Compacts if it pays, and on request. Does neither in a directory that a folder-syncing program carries.
     case automatic = 0
-    /// On request only, and not in a directory that a folder-syncing program carries.
+    /// Compacts on request only. Does not in a directory that a folder-syncing program carries.
     case onRequest = 1
     /// If it pays, and on request, wherever the store is.
     case always = 2
@@ -10,9 +10,9 @@ public enum Compaction: UInt32, Sendable {
 
 /// The event on which a storage checks whether there is something to compact.
 public enum CompactionTrigger: Hashable, Sendable {
-    /// It was opened, which should be fast. Usually, everything is compacted at close, but some processes are only killed.
+    /// The store was opened, which should be fast. Usually everything is compacted at close, except in processes that are killed.
     case opened
-    /// It is about to be closed.
+    /// The store is about to be closed.
     case closing
     /// A caller requested it.
     case request

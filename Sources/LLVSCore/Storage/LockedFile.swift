@@ -37,7 +37,7 @@ final class LockedFile: Sendable {
     static func open(
         _ place: DirectoryEntry, _ system: FileSystem, isReadOnly: Bool, storeOwner: () -> UInt32?, makeDirectory: () throws -> Void
     ) throws -> LockedFile? {
-        // Another process that replaces it at the same time may be faster.
+        // Another process may replace the file at the same time, and be faster.
         for attempt in 0..<8 {
             guard let (file, status) = try found(place, system, isReadOnly: isReadOnly, makeDirectory: makeDirectory) else {
                 if !isReadOnly, makesRoom(place, storeOwner) { continue }
@@ -103,7 +103,7 @@ final class LockedFile: Sendable {
         return status.owner == folder.owner || (folder.permissions & 0o022 != 0 && !folder.isSticky)
     }
 
-    /// Removes what is in the file's place and cannot be used. Returns whether it did.
+    /// Removes an unusable entry of that name. Returns whether it did.
     private static func makesRoom(_ place: DirectoryEntry, _ storeOwner: () -> UInt32?) -> Bool {
         guard let status = try? place.status(), !status.isRegularFile || !isTrusted(status, place, storeOwner) else { return false }
         do throws(Errno) {

@@ -28,7 +28,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
             let new = try batch.map { try $0.bytes() }
             let first = records.count
             records += new
-            // `scan` must not report what is appended here. There is no other writer, so that is everything.
+            // `scan` must not report this handle's own records. There is no other writer, so all records count as reported.
             reported = records.count
             return new.indices.map { i in
                 bytes &+= UInt64(new[i].count)

@@ -4,7 +4,7 @@ public final class OpenCache: @unchecked Sendable {
     // Sendable: loaded bytes do not change, and loading has a lock.
     /// The address is a multiple of 16. Bytes that were not requested by `fill` may be zeros.
     public let bytes: UnsafeRawBufferPointer
-    /// Whether they are those of a mapped file, which use no private memory of the process.
+    /// Whether the bytes belong to a mapped file, which uses no private memory of the process.
     public let isMapped: Bool
     private let release: () -> Void
     private let filling: ((Range<Int>) -> Bool)?

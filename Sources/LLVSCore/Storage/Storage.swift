@@ -14,8 +14,8 @@ public protocol Storage: AnyObject, Sendable {
     var isReadOnly: Bool { get }
     /// Its absolute path; empty if it has none.
     var path: String { get }
-    /// The places where other processes may add records, each once: `scan` must read what is written there. Empty if no other process
-    /// can, or that is not known.
+    /// The places where other processes may add records, each once. `scan` must read them. Empty if no other process can add records, or if
+    /// that is unknown.
     var watchedPlaces: [WatchedDirectory] { get }
     /// Whether the calling thread is inside a callback of this storage to the host. The storage holds locks then, and a call of the store
     /// would wait for itself.
@@ -27,8 +27,8 @@ public protocol Storage: AnyObject, Sendable {
     /// Appended bytes survive a killed process at once, and a power cut after `sync`.
     func append(_ records: [RecordPieces]) throws -> [RecordPlace]
 
-    /// Makes everything durable that was appended through this storage by the time of the call, and everything that others appended and
-    /// `scan` has reported. Throws `.unknownOutcome` if that fails.
+    /// Makes everything durable that was appended through this storage by the time of the call, and everything that other processes
+    /// appended and `scan` has reported. Throws `.unknownOutcome` if that fails.
     func sync() throws
 
     /// Reports each record that was not reported or appended here before, whichever process appended it, and each damaged place found.
@@ -73,7 +73,7 @@ public protocol Storage: AnyObject, Sendable {
     /// Stores bytes outside any record and returns their name. They are not visible until a record that names them is appended. `sync`
     /// covers them.
     func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID
-    /// The same. The blob records this SHA-256 of its bytes (`blobTells`).
+    /// Stores bytes outside any record, as the function above, with their SHA-256 beside them (`blobTells`).
     func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID
     /// Stores a blob in pieces.
     /// - Parameter size: its total bytes; nil if that is not known beforehand.
@@ -96,8 +96,8 @@ public protocol Storage: AnyObject, Sendable {
     /// Fills the buffer with bytes of the blob from `offset` on, verified block by block.
     func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws
 
-    /// Reads everything again, sealed or not, and reports each damaged place and each valid record. If a file ends so that it is unknown
-    /// whether more was there, it reports the loss `.unfinished`.
+    /// Reads everything again, sealed or not, and reports each damaged place and each valid record. If the end of a file does not show
+    /// whether it once had more, reports the loss `.unfinished`.
     func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws
 
     /// Reads everything again like `verify`, and also reports records that differ from what was written, wherever they can be found:
@@ -198,7 +198,7 @@ public protocol BlobWriter: AnyObject {
 
 /// How a storage's bytes are divided into the blocks that are cached.
 public enum BlockShape: Sendable {
-    /// They are not cached: reading them costs no more than a lookup.
+    /// Records are not cached: reading one costs no more than a lookup.
     case none
     /// Segments are runs of bytes with records at their `offset`: blocks of this many bytes, a power of two.
     case segments(Int)
@@ -259,12 +259,12 @@ public struct StorageDamage: Hashable, Sendable {
     public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The version concerned, if it is known.
     public var version: VersionID?
-    /// The value concerned, if it is one and is known.
+    /// The value concerned, if the damage is in a known value.
     public var value: ValueID?
     /// The loss that the damage causes.
     public var lost: Loss
-    /// The version that causes the loss, if the value is a difference and its own bytes are whole: its base, which that version stored, is
-    /// damaged, and has an entry of its own. Repairing that version heals this value.
+    /// The version that causes the loss, if the value is a difference and its own bytes are whole. That version stored the base of the
+    /// difference. The base is damaged, and is reported by a place of its own. Repairing that version makes this value readable again.
     public var causedBy: VersionID?
     /// The place of the record concerned, if the storage does not know its version.
     var place: RecordPlace?

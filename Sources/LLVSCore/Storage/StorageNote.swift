@@ -202,7 +202,7 @@ final class NoteFile: StorageNote, @unchecked Sendable {
             try system.write(held.file, UnsafeRawBufferPointer(rebasing: bytes[done...]), at: offset &+ UInt64(done))
         } catch { throw StoreError.posix(error, doing: "Writing the note", path: path) }
         (number, self.data) = (next, place)
-        // Otherwise the cache would count again if the note was lost. An error now may be gone at the next opening, which tries again.
+        // Remove the cache, or it would count again if the note was lost. If that fails, the next opening tries again.
         if isFirstWrite { try? cache.remove() }
         isFirstWrite = false
     }

@@ -1,4 +1,4 @@
-/// What a store gets from its environment: the time, and the timestamps given so far. Tests that must be reproducible replace them before
+/// The environment of a store: the clock, and the timestamps given so far. Tests that must be reproducible replace them before
 /// they use the store.
 package struct Environment: Sendable {
     /// Seconds since 2001-01-01 UTC.

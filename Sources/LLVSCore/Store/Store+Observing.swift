@@ -4,8 +4,8 @@ extension Store {
     /// of other processes; the storage is checked for the latter when something changes at its place. Calls are made one at a time, on a
     /// thread of its own. Versions that are added in quick succession cause one call.
     ///
-    /// If the file system does not notify, or others may write unnoticed, the storage is checked every two seconds. If a storage cannot
-    /// be watched (memory, the host's), only versions that come through this handle are reported, including those of a reload.
+    /// If the file system does not notify, or other machines may write unnoticed, the storage is checked every two seconds. If a storage
+    /// cannot be watched (memory, the host's), only versions that come through this handle are reported, including those of a reload.
     ///
     /// The observation does not keep the store open. It ends when the store is closed or released.
     /// - Throws: `.closed`, `.busy` and `.io`.

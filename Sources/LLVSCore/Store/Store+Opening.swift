@@ -1,4 +1,4 @@
-/// Builds the history from records: when the store is opened, and when others have added versions.
+/// Builds the history from records: when the store is opened, and when other processes have added versions.
 extension Store {
     /// Opens the storage that the options name.
     /// - Throws: the same as `init(path:options:)`.
@@ -235,7 +235,7 @@ extension Store {
         do { x = try scanned.digests.of(a, digestOfWhole) } catch StoreError.forgotten { return (b, false) }
         do { y = try scanned.digests.of(b, digestOfWhole) } catch StoreError.forgotten { return (a, false) }
         guard let x, let y else {
-            // A damaged record is no loss if the other one is whole.
+            // A damaged record is no loss if another record of the version is whole.
             if x == nil {
                 noteDamage(a, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: y != nil)
             }
@@ -333,7 +333,7 @@ extension Store {
         }) {
             return ordinal
         }
-        // Even if this reload found nothing: another thread's may have found it meanwhile.
+        // Look the version up even if this reload found nothing: a reload of another thread may have found it meanwhile.
         try reloadHistory()
         return lock.withRead { dag.ordinalIncludingStaged(of: id) }
     }

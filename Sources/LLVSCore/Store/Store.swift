@@ -23,7 +23,7 @@ public final class Store: @unchecked Sendable {
     /// Whether values of 1 KiB to 1 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
     /// affect reading. Libraries from before differences do not read versions that have some.
     public enum Differences: UInt32, Sendable {
-        /// In new stores, and in those that have such values.
+        /// Differences are written in new stores, and in stores that have such values.
         case auto = 0
         /// Always.
         case on = 1
@@ -82,7 +82,7 @@ public final class Store: @unchecked Sendable {
     /// Versions that are being stored.
     package let commits: Commits
     private var isClosed = false
-    /// Set in the child of a fork, which has one thread: read without the lock, which may never be free there.
+    /// Set in the child of a fork, which has one thread. Read without the lock, since the lock may stay taken forever in the child.
     private var isDiscarded = false
     /// The maps of versions.
     package let maps: MapProvider

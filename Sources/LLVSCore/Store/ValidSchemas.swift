@@ -4,7 +4,7 @@ package final class ValidSchemas: Sendable {
     private static let most = 1 << 16
     private let known = Guarded<[UInt32: MapEntry?]>([:])
 
-    /// Returns what was found before a version, which may be nothing; nil if it is not known.
+    /// Returns the result of the search before a version, which may be "none"; nil if it is unknown.
     package func behind(_ version: UInt32) -> MapEntry?? { known.withLock { $0[version] } }
 
     /// Records that all of these versions have the same result.

@@ -16,7 +16,7 @@ package enum Clock {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// The same, accurate to a few milliseconds, for a third of the cost if the system has such a clock.
+    /// The steady time, accurate to a few milliseconds, for a third of the cost if the system has such a clock.
     package static func coarse() -> Double {
         #if canImport(Glibc) || canImport(Musl)
         var time = timespec()

@@ -117,7 +117,7 @@ package final class Folder: Sendable {
                 if let inner = folder.inner { try? inner.above.place(inner.name).rmdir() }
                 continue
             }
-            // It is visited again after its entries were removed.
+            // The folder is visited again after its entries were removed.
             open.append((folder, true))
             for name in (try? System.names(folder.stream())) ?? [] {
                 let place = folder.place(name)
@@ -137,8 +137,8 @@ package final class Folder: Sendable {
         return try System.names(stream())
     }
 
-    /// Returns the matching names in it, in no order. For a directory in which others may have put any number of entries.
-    /// - Parameter control: checked on the way, like the checks of this thread's waits.
+    /// Returns the matching names in it, in no order. For a directory in which other programs may have put any number of entries.
+    /// - Parameter control: checked on the way, and so are the controls of this thread's waits.
     /// - Throws: `Errno`, and the errors of the controls.
     func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {
         var names: [String] = []

@@ -5,7 +5,7 @@ import CLLVSShims
 /// The host's callbacks must return. If one does not (longjmp, a C++ exception), the state stays set. The next call on the same thread
 /// resets it.
 open class HostCallMark: @unchecked Sendable {
-    // Sendable: it has no state. Subclasses say what guards theirs.
+    // Sendable: it has no state. Subclasses document what guards their state.
     /// Creates a mark that is not set. `HostCalls.run` sets it.
     public init() {}
     /// Called on the thread that set the mark, once it is certain that the calls within will never return.

@@ -45,7 +45,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         lock(); defer { unlock() }
         return try body()
     }
-    /// The same for a body that calls the host, which may never return.
+    /// Runs `body` with the lock held, if `body` calls the host, which may never return.
     public func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         #if DEBUG

@@ -32,7 +32,7 @@ public enum LockRank: UInt8, Sendable {
     case transport
     /// Guards the receivers of the log.
     case receivers
-    /// Guards small separate state. Nothing is called while one of them is held.
+    /// Guards small separate state. Nothing is called while such a lock is held.
     case leaf
 }
 

@@ -17,7 +17,7 @@ public enum Memory {
     public static func check() throws {
         if llvs_shim_reserve_is_whole() == 0 { try refill() }
     }
-    /// The same at the beginning of a call, where no lock is held: caches are emptied first.
+    /// Checks as `check` does, at the beginning of a call, where no lock is held: caches are emptied first.
     @inline(__always)
     public static func begin() throws {
         if llvs_shim_reserve_is_whole() == 0 { try refillFromCaches() }
@@ -87,7 +87,7 @@ public enum Memory {
             list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing))
         }
     }
-    /// The same for bytes whose announced total may be wrong. Once a quarter of the total has arrived, it is trusted: then exactly the
+    /// Reserves room for bytes whose announced total may be wrong. Once a quarter of the total has arrived, it is trusted: then exactly the
     /// total is reserved, so that the last growth does not need twice the memory.
     @inline(__always)
     package static func grow(_ list: inout [UInt8], by more: Int, towards whole: Int, _ doing: @autoclosure () -> String) throws {

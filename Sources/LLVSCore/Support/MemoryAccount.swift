@@ -11,20 +11,20 @@ package final class MemoryAccount: Sendable {
     let total: Int
     /// The share of blocks of values.
     let blocks: Int
-    /// The share of recorded changes; an eighth of it in addition to find them.
+    /// The share of recorded changes. Finding them takes an eighth of it in addition.
     let changeLists: Int
     /// The share of each of the two collections of tables of changes.
     let changeTables: Int
     /// The share of temporary memory: of calls, of buffers for the next save, and of the allocator.
     let reserve: Int
-    /// The shares of all chains of deltas, and of the maps that they hold besides those of the cache.
+    /// The shares of all delta chains, and of the maps that they hold outside the cache.
     let deltas: Int, mapsOfDeltas: Int
     /// The shares of known ids during large loads, and of the trees of all indexes.
     package let knownIDs: Int, indexes: Int
     /// The part of the index of the past, and of the tables beside it, that is taken from the share of the maps. Memory beyond it grows
     /// with the history and counts as a part of that.
     let keyHistory: Int
-    /// The most for bases of differences: taken from the share of the maps, as far as it is used.
+    /// The most for bases of differences. What they use is subtracted from the share of the maps.
     let bases: Int
     /// The used parts of the last five.
     private let taken = AtomicCount(), takenForIDs = AtomicCount(), takenByIndexes = AtomicCount(), takenByKeyHistory = AtomicCount()

@@ -67,7 +67,7 @@ package final class ByteProgress: Sendable {
     package func add(_ more: Int) { counts.withLock { $0.done = min($0.total, $0.done &+ UInt64(max(0, more))) } }
 }
 
-/// Progress and cancellation of one call of long work. Checked at least every 100 ms or MiB.
+/// Progress and cancellation of one call of long work. Checked at least every 100 ms or 1 MiB of data.
 public struct OperationControl: Sendable {
     /// Called on the thread of the call. Returns false to cancel. May throw `StoreError`.
     public var progress: (@Sendable (Progress) throws -> Bool)?

@@ -118,7 +118,7 @@ package final class PathWatch: @unchecked Sendable {
         }
     }
 
-    /// Waits without descriptors, for at most two seconds, so that the caller polls.
+    /// Without descriptors, waits at most two seconds, so that the caller polls.
     private func pause(_ milliseconds: Int32) -> Woken {
         for _ in 0..<(milliseconds < 0 ? 20 : max(1, min(20, milliseconds / 100))) {
             if takeSignal() { return .signalled }
@@ -127,7 +127,7 @@ package final class PathWatch: @unchecked Sendable {
         return .late
     }
 
-    /// Waits until there is no event for some milliseconds, at most so many times: events in quick succession count as one change.
+    /// Waits until there is no event for some milliseconds, at most this many times: events in quick succession count as one change.
     /// Returns whether there was one.
     package func settle(_ milliseconds: UInt32, atMost times: Int) -> Bool {
         var any = false

@@ -23,7 +23,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
 
     private let lock = Lock(.leaf)
     private let changed = Condition()
-    /// From the piece whose result is processed next, with the bytes of each.
+    /// The pieces from the one whose result is processed next, with the bytes of each.
     private var slots: [(slot: Slot, bytes: Int)] = []
     private var taken = 0
     private var helpers = 0, mostHelpers: Int

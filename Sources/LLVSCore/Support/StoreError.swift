@@ -59,7 +59,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         /// A sync failed after the write: the version (`StoreError.versionID`) may or may not exist after a power cut. Making it again
         /// under its id is harmless.
         public static let unknownOutcome = Code(rawValue: -29)
-        /// Another process or handle is using it, or the call comes from within a callback of the same exchange or coordinator.
+        /// Another process or handle is using the object, or the call comes from within a callback of the same exchange or coordinator.
         public static let busy = Code(rawValue: -30)
         /// The process or the system has too many open files: close some, or raise the limit (`ulimit -n`). Nothing was changed.
         public static let tooManyFiles = Code(rawValue: -31)
@@ -97,7 +97,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let invalidBase64 = Code(rawValue: -64)
         /// The identifier in a version file differs from the file's name.
         public static let identifierMismatch = Code(rawValue: -65)
-        /// A version is not what its id claims. Nothing of it was stored. The genuine version with that id will be accepted.
+        /// The contents of a version do not match its content id. Nothing of it was stored. The genuine version with that id will be
+        /// accepted.
         public static let contentMismatch = Code(rawValue: -74)
         /// A changes file without its version file.
         public static let missingVersion = Code(rawValue: -66)
@@ -142,7 +143,7 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// The code, for programs.
     public var code: Code
-    /// The message, for people: what was being done to what, and what they can do. Control characters in names are escaped, so it can be
+    /// The message for people: what failed on which object, and what they can do. Control characters in names are escaped, so it can be
     /// logged as it is.
     public var message: String { didSet { message = PrintableText.escaping(message) } }
     /// The bytes of the value id concerned, if there is one.

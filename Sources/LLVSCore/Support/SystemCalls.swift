@@ -10,7 +10,7 @@ package enum System {
     // Otherwise the host's output would go into a file of a store. Changing a number after the file was opened is too late for other
     // threads. So before anything is opened for writing, closed ones of the three are opened on /dev/null for reading, and stay open.
 
-    /// Opens closed ones of the three, for libcurl, before it opens anything for writing.
+    /// Opens the closed ones of the three standard descriptors, before libcurl opens anything for writing.
     package static func fillStandard() { llvs_shim_fill_standard() }
 
     /// Opens non-blocking, so that a pipe in place of a file does not block. For files it makes no difference.
@@ -20,7 +20,7 @@ package enum System {
         return try beyondStandard(fd)
     }
 
-    /// The same in an open directory. Does not follow a symbolic link: `ELOOP`.
+    /// Opens a name in an open directory. Does not follow a symbolic link: `ELOOP`.
     package static func open(_ name: String, in directory: Int32, _ flags: Int32, mode: UInt32 = 0o666) throws(Errno) -> Int32 {
         let fd = llvs_shim_openat(directory, name, flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, mode)
         if fd >= 0 { return try beyondStandard(fd) }
@@ -82,7 +82,7 @@ package enum System {
     /// Not retried: on Linux the descriptor is closed whatever close returns.
     package static func close(_ fd: Int32) { _ = cClose(fd) }
 
-    /// The same after writing: a network file system may report only now that it is full.
+    /// Closes a file that was written: a network file system may report only now that it is full.
     package static func closeWritten(_ fd: Int32) throws(Errno) {
         guard cClose(fd) != 0 else { return }
         let error = Errno.current
@@ -239,7 +239,7 @@ package enum System {
         package var isSocket: Bool
         package var isLink: Bool
         package var owner: UInt32
-        /// For a directory: whether only their owners may remove or replace entries.
+        /// For a directory: whether an entry may be removed or replaced only by its owner.
         var isSticky: Bool
         /// The number of names (hard links).
         var names: UInt64
@@ -300,7 +300,7 @@ package enum System {
     /// Returns the names in a directory, without "." and "..", in no order.
     static func names(in path: String) throws(Errno) -> [String] { try names(stream(open(path, O_RDONLY | O_DIRECTORY))) }
 
-    /// The same for an opened directory, which is closed.
+    /// Returns the names in an opened directory, which is closed.
     static func names(_ directory: DirectoryStream) throws(Errno) -> [String] {
         defer { closedir(directory) }
         var names: [String] = []

@@ -20,7 +20,7 @@ package struct Errno: Error, Equatable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// Whose files a system call was about. What may have happened, and what helps, depends on it.
+    /// The owner of the file that a system call was about. The message depends on it: what may have happened, and what helps.
     package enum FileOwner { case store, exchange }
 
     /// Returns the error for a failed system call.

@@ -19,7 +19,7 @@ package enum Waiting {
         try Unmanaged<PacedControl>.fromOpaque(found).takeUnretainedValue().look()
     }
 
-    /// The same without calling the host.
+    /// Checks as `look` does, without calling the host.
     /// - Throws: `.cancelled`, and the error that ended the work before.
     static func lookQuietly() throws {
         guard let found = llvs_shim_thread_waiting(nil) else { return }

@@ -117,7 +117,7 @@ package struct CanonicalWriter {
                 start = name.lowerBound
             }
             if top.next > top.start { bytes.append(UInt8(ascii: ",")) }
-            // Check the same size as if name and value were written by themselves.
+            // Check the same size as when name and value are written separately.
             if bytes.count + value.lowerBound - start > limit { throw TooMuch() }
             let text = UnsafeRawBufferPointer(rebasing: tree.bytes[start..<value.upperBound])
             if text.count < Self.large {
@@ -168,7 +168,7 @@ package struct CanonicalWriter {
                 used += 1
             }
             func append(_ tree: JSONTree, _ place: Range<Int>, name size: Int = 0) throws {
-                // Check the same size as if name and value were written by themselves: the bytes before the value.
+                // Check the same size as when name and value are written separately: the bytes before the value.
                 if bytes.count + used + pending.count + (next > top.start ? 1 : 0) + size > limit { throw TooMuch() }
                 guard let base = tree.bytes.baseAddress else { return }
                 let start = base + place.lowerBound

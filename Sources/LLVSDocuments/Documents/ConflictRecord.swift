@@ -14,13 +14,13 @@ public struct ConflictRecord: Sendable, Equatable {
         case overlap
         /// Both sides moved an element, to different places.
         case moveMove
-        /// The sides hold two values that an earlier merge had to choose between.
+        /// The sides hold two values between which an earlier merge had to choose.
         case contested
         /// A counter is outside of its bounds.
         case bound
         /// A cap was reached: a text was compared less finely, or a counter has too many digits.
         case limit
-        /// Both sides changed what the rules leave to an arbiter of the host.
+        /// Both sides changed a place that the rules leave to an arbiter of the host.
         case arbiter
 
         /// The name of the kind in records.

@@ -9,7 +9,8 @@ public struct ConflictRecords: RandomAccessCollection, Sendable {
         static let none = UInt8.max, long = UInt8.max - 1
 
         var start: UInt32
-        ///  bits 0-3 kind · 4-5 whose part the result is: its own, the newer side's or the older's · 6-31 its rule plus one, or 0
+        ///  bits 0-3 kind · 4-5 the source of the result: computed, the newer side or the older side · 6-31 the number of the rule plus
+        ///  one, or 0
         var about: UInt32
         var path = Self.none
         var base = Self.none

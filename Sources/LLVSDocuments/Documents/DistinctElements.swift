@@ -1,7 +1,7 @@
 /// Checks whether any two of very many elements are equal. Mostly none are: then two bits by digest prove this for most elements, and
 /// only the others get into a table.
 struct DistinctElements {
-    /// Bits for each element. One of so many elements collides by chance.
+    /// The bits of the table for each element: about one element in 16 collides by chance.
     private static let bits = 16
 
     private let mask: UInt32
@@ -45,7 +45,7 @@ struct DistinctElements {
     ///   - element: returns the element at a place.
     func areDistinct(_ places: [Range<Int>], _ element: (Int) -> ValueRef) throws -> Bool {
         if again.count == 0 { return true }
-        // Each element of the table is found once. If another one is found, it equals one of these.
+        // Each element of the table is found once. A further find is an element that equals one of them.
         var found = 0, next = 0
         for range in places {
             for (digest, place) in zip(digests[next..<next + range.count], range) where metAgain[Int(digest & mask)] {

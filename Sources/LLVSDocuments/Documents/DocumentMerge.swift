@@ -1,6 +1,6 @@
 /// The result of merging a value.
 public struct MergedValue: Sendable {
-    /// Whose bytes the result has.
+    /// The side whose bytes the result has.
     public enum Source: UInt32, Sendable {
         /// There is no value: it was removed.
         case absent = 0
@@ -8,12 +8,12 @@ public struct MergedValue: Sendable {
         case newer
         /// The older side's, byte for byte.
         case older
-        /// Neither side's: the merge computed them from both.
+        /// Neither side has these bytes: the merge computed them from both.
         case computed
     }
     /// The result, or nil if the value was removed.
     public package(set) var bytes: [UInt8]?
-    /// Whose bytes the result has. If both sides are equal, it is the newer one.
+    /// The side whose bytes the result has: the newer one if both are equal.
     public let source: Source
     /// The decisions of the merge about parts that both sides had changed.
     public let records: ConflictRecords
@@ -159,7 +159,7 @@ public struct DocumentMerge {
             }
             return merged
         } catch is ConflictRecordBudget.Full {
-            // Then one record covers the whole value.
+            // There are too many records, so one record covers the whole value.
             func json(_ text: JSONText?) throws -> [UInt8]? { try text.map { try self.json($0) } }
             let stands = try bytes.map { try $0.withUnsafeBytes { try self.json($0) } }
             let record = ConflictRecord(

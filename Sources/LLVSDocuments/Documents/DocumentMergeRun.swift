@@ -2,12 +2,12 @@
 final class DocumentMergeRun {
     let values: DocumentValues
     let rules: RuleStates
-    /// Whether the newer side is an application that saves: what it removed is gone, and its decisions win.
+    /// Whether the newer side is an application that saves: its removals and its decisions win.
     let saves: Bool
     /// Whether the base is an undone value, or the base of a pick, and no common ancestor. If both sides have a value that the base
     /// lacks, it may come from the same edit.
     let swaps: Bool
-    /// Whether the merge undoes: what the newer side lacks was removed after the undone edit, and stays removed.
+    /// Whether the merge undoes an edit: places that the newer side lacks were removed after the undone edit, and stay removed.
     let undoes: Bool
     let tellsPlaces: Bool
     /// If places are reported: for each record that is about a part of a text, where the part begins in the resulting text.
@@ -89,7 +89,7 @@ final class DocumentMergeRun {
     private static func leastStep(_ frame: MergeFrame, _ child: Int, _ values: DocumentValues) -> Int {
         switch frame.shape {
         case .object: values.text(frame.name(child)).count + 3
-        // It covers two members at least, whose names may be empty.
+        // A chain covers at least two members, whose names may be empty.
         case .chain: 6
         case .elements, .list, .set, .tuple: 10
         }
@@ -286,7 +286,7 @@ final class DocumentMergeRun {
         _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, _ state: Int, _ rule: SchemaRule, _ place: Place, isNew: Bool
     ) throws -> ValueRef? {
         let inputs = RecordDraft.Inputs(o: o, x: x, y: y, state: state)
-        // (If the undone edit created the counter, only what others added since remains.)
+        // (If the undone edit created the counter, only later additions by other edits remain.)
         if swaps, rule.kind == .counter, y.isAbsent, values.isKind(o, .number), values.isKind(x, .number) {
             return try counter(inputs, rule, place)
         }
@@ -302,7 +302,7 @@ final class DocumentMergeRun {
         }
         if rule.kind == .counter { return try counter(inputs, rule, place) }
         let p = values.kind(x), q = values.kind(y)
-        // (This covers the whole value, too: it is written as computed, whatever its members come to.)
+        // (The whole value is merged here, too: it is written as computed, whatever its members are merged to.)
         if state == RuleStates.none, !saves, p >= .array, p == q {
             if p == .object, let merged = try mergedAtOnce(inputs, place) { return merged }
             if !swaps, !tellsPlaces, let chain = try MergeChain.found(o, x, y, values) { return try open(.chain(chain), inputs, place) }
@@ -351,7 +351,7 @@ final class DocumentMergeRun {
         return place.frame.map { $0.isObject && values.isKind($0.inputs.o, .object) } ?? true
     }
 
-    /// Returns whether merging two values over an empty base would add them up, though one was made from the other.
+    /// Returns whether a merge of two values over an empty base would add them up, although one was made from the other.
     private func wouldAddUp(_ x: ValueRef, _ y: ValueRef, _ rule: SchemaRule) throws -> Bool {
         switch (rule.kind, values.kind(x), values.kind(y)) {
         case (.counter, let p, let q): return p != .raw && q != .raw
@@ -428,7 +428,7 @@ final class DocumentMergeRun {
 
     /// Drops all records if `count` more records of list elements would exceed the budget.
     private func expectRecords(_ count: Int) {
-        // Each of them has at least a path `[{"index":0}]` and four values.
+        // Each record has at least a path `[{"index":0}]` and four values.
         guard count > 0, !hasTooMany, budget.isExceeded(by: leastSize + count * (ConflictRecord.ownSize + 13 + 4)) else { return }
         hasTooMany = true
         records = Pieces()

@@ -95,8 +95,8 @@ package final class DocumentTables {
         return ends
     }
 
-    /// Returns the comparison of a string of another value with one of this value, computed once. The other value must live as long as
-    /// this one.
+    /// Returns the comparison of a string of this value with a string of another value. Computes it once. The other value must live as long
+    /// as this one.
     func parts(_ node: UInt32, of other: DocumentTables, _ otherNode: UInt32, _ make: () throws -> TextParts?) throws -> TextParts? {
         let pair = Pair(node: node, other: ObjectIdentifier(other), otherNode: otherNode)
         if let known = texts[pair] { return known }

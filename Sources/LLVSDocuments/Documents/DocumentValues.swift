@@ -16,7 +16,7 @@ enum ComputedValue {
     case number([UInt8])
     case text([UInt8])
     case array(ValueRefs)
-    /// In the order of the names, which are strings of some tree.
+    /// The members in the order of their names, which are strings of some tree.
     case object([(name: ValueRef, value: ValueRef)])
 }
 

@@ -1,5 +1,5 @@
-/// The shortest edit script between two runs of tokens (Myers, O(ND)). Of several shortest scripts, the one that retains a token as soon
-/// as it can, else deletes, else inserts.
+/// The shortest edit script between two runs of tokens (Myers, O(ND)). If there are several shortest scripts, takes the one that retains a
+/// token as soon as it can; otherwise it deletes, otherwise it inserts.
 struct EditScript {
     private var base: [UInt32] = []
     private var side: [UInt32] = []

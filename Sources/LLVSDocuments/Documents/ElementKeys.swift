@@ -45,7 +45,7 @@ struct ElementKeys {
         }
         deinit { if isFew { memory.deallocate() } else { free(memory) } }
         private static let few = 16
-        /// For no table: nothing is ever written to it.
+        /// Stands for "no table". Nothing is ever written to it.
         nonisolated(unsafe) static let none = Slots(few)
 
         /// (Stored as complements, since fresh memory is zeros.)
@@ -218,7 +218,7 @@ struct ElementKeys {
 
     private static let id = Array("id".utf8)
 
-    /// Returns the source of the element's key, and the one part that it is made of, if it is one.
+    /// Returns the source of the element's key; and if the key has exactly one part, that part.
     private func identify(_ element: ValueRef) -> (Source, ValueRef?) {
         let tree = values.tree(element)
         if let name, tree.kind(element.node) == .object {

@@ -1,7 +1,7 @@
-/// Longest increasing subsequences. Of several, the one that includes each number, from the left, as soon as possible.
+/// Longest increasing subsequences. If there are several, takes the one that, from the left, includes each number as soon as possible.
 enum IncreasingRun {
-    /// Returns which of the numbers are in it; negative ones never are. O(n log n) time and O(n) memory, however far apart the numbers
-    /// are.
+    /// Returns which of the numbers are in the subsequence; negative ones never are. O(n log n) time and O(n) memory, however far apart the
+    /// numbers are.
     static func members(_ numbers: [Int32], _ work: DocumentControl) throws -> TokenBits {
         let least = numbers.lazy.filter { $0 >= 0 }.min() ?? 0
         return try members(numbers.count, below: max(0, Int(numbers.max() ?? -1) + 1 - Int(least)), work) {
@@ -9,7 +9,7 @@ enum IncreasingRun {
         }
     }
 
-    /// Returns which of the keys are in it; keys at or above the limit never are.
+    /// Returns which of the keys are in the subsequence; keys at or above the limit never are.
     /// - Parameter sizes: for each key, how many it counts for; empty if each counts for one.
     static func members(_ keys: [UInt32], below limit: Int, sizes: [Int32], _ work: DocumentControl) throws -> TokenBits {
         func number(_ i: Int) -> Int32 { keys[i] < limit ? Int32(truncatingIfNeeded: keys[i]) : -1 }
@@ -22,7 +22,7 @@ enum IncreasingRun {
     private static func members(_ count: Int, below limit: Int, _ work: DocumentControl, _ number: (Int) -> Int32) throws -> TokenBits {
         // The length of the longest run that begins at each number. tails[l] is the largest number with which a run of l + 1 can begin.
         var lengths = [Int32](repeating: 0, count: count), tails: [Int32] = []
-        // For a range of numbers, where the last search for one of them ended: a hint for where to begin. Ranges may share a hint.
+        // For each range of numbers, the end of the last search for a number in it. The next search begins there. Ranges may share a hint.
         var nearBits = nearBits
         while limit >> nearBits > count { nearBits += 1 }
         var near = [Int32](repeating: 0, count: limit >> nearBits + 1)
@@ -34,7 +34,7 @@ enum IncreasingRun {
             if let last = tails.last, last > one {
                 low = high
             } else if high > 0 {
-                // Others end near the last similar number.
+                // Other searches end near the last similar number.
                 var step = 1
                 let before = min(Int(near[Int(one) >> nearBits]), high - 1)
                 if tails[before] > one {

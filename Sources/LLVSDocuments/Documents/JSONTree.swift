@@ -18,7 +18,7 @@ package enum JSONCode {
     static let array: UInt32 = 9, canonicalArray: UInt32 = 10
     /// Objects: in any order; with members in order; canonical.
     static let object: UInt32 = 11, sortedObject: UInt32 = 12, canonicalObject: UInt32 = 13
-    /// From here on the code has the length: of numbers from 1 on, of strings from 0 on.
+    /// From these values on, the code includes the length: numbers from length 1 on, strings from length 0 on.
     static let shortNumber: UInt32 = 16, shortString: UInt32 = 36
     static let longestNumber = 20, longestString = 27
 
@@ -169,7 +169,7 @@ package struct JSONTree {
         return children(of: node, count: count)
     }
 
-    /// The same, for a known number of children.
+    /// Returns the children of a node whose number is known.
     func children(of node: UInt32, count: Int) -> [UInt32] {
         var children: [UInt32] = []
         // Reserve exactly: the children of long lists take as much memory as everything else.

@@ -244,7 +244,7 @@ package struct JSONTreeParser {
         }
         if closed.isObject, !closed.sorted { guard try areDistinct(closed) else { return false } }
         let isCanonical = closed.canonical && (!closed.isObject || closed.sorted)
-        // Each code is followed by the codes that claim more.
+        // The codes are ordered: each later one promises more.
         var code = closed.isObject ? JSONCode.object : JSONCode.array
         if closed.isObject, closed.sorted { code = JSONCode.sortedObject }
         if isCanonical { code += 1 }

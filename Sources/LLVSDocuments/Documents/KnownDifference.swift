@@ -21,7 +21,7 @@ struct KnownDifference {
         }
     }
 
-    /// Where a level was found last in each array: merging asks about one level after the other.
+    /// Where a level was last found in each array. Merging queries one level after the other.
     private var outerPlace = 0, innerPlace = 0
 
     mutating func contains(_ node: UInt32, _ other: UInt32) -> Bool {
@@ -51,7 +51,7 @@ struct KnownDifference {
 
 /// A range in which two texts were found to be equal, so that nested containers are not compared again on each level.
 struct AlikeTexts {
-    /// How much further on the other text is, and the range of the first text in which both are equal.
+    /// The shift of the other text, and the range of the first text in which both are equal.
     private var shift = Int.min, from = 0, to = 0
     private static let piece = 1 << 10
 

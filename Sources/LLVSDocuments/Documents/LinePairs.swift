@@ -37,7 +37,7 @@ struct LinePairs {
             return words
         }
         let words = try (base: count(n, o), side: count(m, s))
-        // (Words are at most as many as bytes, and lines as many as 2^21: nothing overflows.)
+        // (Nothing overflows: there are no more words than bytes, and at most 2^21 lines.)
         let units = m * (words.base + n) + n * (words.side + m)
         guard units <= Self.mostUnits, units <= steps else { return }
         steps -= units

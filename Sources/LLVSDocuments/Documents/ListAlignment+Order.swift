@@ -1,6 +1,6 @@
 /// The order of the elements in the result.
 extension ListAlignment {
-    /// Up to so many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
+    /// Up to this many pairs of elements, two runs of a gap are compared directly. For more, the place of each key is noted first.
     private static let fewPairs = 1 << 12
 
     /// A move to report. A node is `MergeFrame.none` if that side removed the element.
@@ -13,7 +13,7 @@ extension ListAlignment {
     private struct Moved {
         let count: Int, most: Int
         private var members = TokenBits(count: 0)
-        /// At most one more than `most`.
+        /// The keys; at most one more than `most`.
         private(set) var keys: [Int] = []
 
         init(below count: Int, most: Int) { (self.count, self.most) = (count, most) }
@@ -127,7 +127,7 @@ extension ListAlignment {
         }
     }
 
-    /// The keys that a side has in runs, by key: those of the base are moved.
+    /// Whether a side has a key in a run, by key. A key of the base that is in a run was moved.
     private func inRuns(_ sideKeys: [UInt32], _ anchors: TokenBits) -> TokenBits {
         var keys = TokenBits(count: keyCount)
         for (i, key) in sideKeys.enumerated() where !anchors[i] { keys[Int(key)] = true }

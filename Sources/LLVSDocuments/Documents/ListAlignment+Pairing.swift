@@ -61,7 +61,7 @@ extension ListAlignment {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
                     olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
                     paired[from.o + k] = true
-                    // They are between anchors and in order, so the longest increasing subsequence gains all of them.
+                    // Paired elements are between anchors and in order, so the longest increasing subsequence gains all of them.
                     newerAnchors[from.x + k] = true
                     olderAnchors[from.y + k] = true
                 }
@@ -74,8 +74,9 @@ extension ListAlignment {
     private func isValue(_ key: Int) -> Bool { keys.source(Int(classes[key])) == .value }
     private func isAtPlace(_ i: Int) -> Bool { classes[Int(olderKeys[i])] == classes[i] }
 
-    /// Whether the base can be what an app makes of the older side: then both have as many elements in the same order, and the app spells
-    /// some otherwise, or knows a part of them. False if the older side was changed: an element is elsewhere, or known by another key.
+    /// Returns whether the base can be an app's rendering of the older side. If so, both have equally many elements in the same order, and
+    /// the app spells some differently, or knows a part of them. False if the older side was changed: an element has another place or
+    /// another key.
     func isMadeOfOlder() -> Bool {
         let count = base.count
         guard count > 0, olderKeys.count == count else { return false }

@@ -17,7 +17,7 @@ final class ListAlignment {
     @exclusivity(unchecked) var sizes: [Int32] = []
     /// The class of each key. Keys of one class differ in their occurrence only.
     @exclusivity(unchecked) var classes: [UInt32] = []
-    /// How many elements of its class a key has before it, made when a record asks for one.
+    /// For each key, the number of elements of its class before it. Computed when a record first needs one.
     @exclusivity(unchecked) var occurrences: [UInt32] = []
     @exclusivity(unchecked) var keys: ElementKeys
     @exclusivity(unchecked) var touched: UInt32 = 0
@@ -317,7 +317,8 @@ final class ListAlignment {
         return places[item]
     }
 
-    /// The place of a child in the result; or, if it is not in it, the place of the element that it would follow; nil if neither is known.
+    /// The place of a child in the result. If the child is not in the result, the place of the element that it would follow. Nil if neither
+    /// is known.
     func outcome(_ child: Int) -> (at: Int?, after: Int?) {
         if outcomes[child] != MergeFrame.none { return (Int(outcomes[child]), nil) }
         guard child < base.count else { return (nil, nil) }

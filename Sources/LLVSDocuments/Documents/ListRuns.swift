@@ -109,7 +109,7 @@ struct ListRuns {
         return count
     }
 
-    /// The same for the elements before these.
+    /// Returns how many elements before the two are equal on both sides.
     private func same(before i: Int, _ j: Int, _ side: Elements) -> Int {
         let (p, q) = (base.tree, side.tree), a = base.nodes[i - 1], b = side.nodes[j - 1]
         let end = p.start(a) + p.length(a), other = q.start(b) + q.length(b)

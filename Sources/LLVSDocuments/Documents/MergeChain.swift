@@ -56,7 +56,7 @@ final class MergeChain {
         let size = kind == .object ? JSONTree.nameSize : 0, first = JSONTree.containerSize
         let ends = (b.next(nodes.base), p.next(nodes.newer), q.next(nodes.older))
         var (i, j, k) = (nodes.base + first, nodes.newer + first, nodes.older + first)
-        // One container need not be compared: if nothing else differs, it is the one that does.
+        // One container need not be compared: if nothing else differs, the difference is in it.
         var found: (place: UInt8, child: Nodes)?, unknown: (place: UInt8, child: Nodes)?, count: UInt8 = 0
         func areSame(_ child: Nodes) throws -> Bool {
             try values.same(ref(trees.1, child.newer), ref(trees.0, child.base))
@@ -82,7 +82,8 @@ final class MergeChain {
         return found
     }
 
-    /// Returns whether the differing elements are one element: they have one `id`, or they are paired, since none of them is elsewhere.
+    /// Returns whether the differing elements are one element: they have the same `id`, or they are paired because none of them occurs
+    /// elsewhere.
     private static func areOneElement(
         _ child: Nodes, _ trees: (UInt32, UInt32, UInt32), beside lists: Nodes, _ values: DocumentValues
     ) throws -> Bool {

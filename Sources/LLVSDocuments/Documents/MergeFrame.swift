@@ -29,7 +29,7 @@ final class MergeFrame {
     @exclusivity(unchecked) var holder: UInt32?
     /// The stand-in for a value that neither side has.
     @exclusivity(unchecked) var stand: ValueRef?
-    /// Whether the edit that created it is undone, and others changed it since: it stays, but its counters lose their start.
+    /// Whether the edit that created the value is undone, while later edits changed it. The value stays, but its counters lose their start.
     @exclusivity(unchecked) var givesBack = false
     /// Children that are known to differ on all three sides, in bits.
     @exclusivity(unchecked) private(set) var differing: UInt8 = 0
@@ -202,7 +202,7 @@ final class MergeFrame {
         }
         var i = 0, j = 0, k = 0
         while i < xs.count || j < ys.count || k < os.count {
-            // The sides that have the least name, in bits; and the member of one of them.
+            // The least name: the sides that have it, in bits, and its member on one of these sides.
             var have = 0, least = MemberOrder.Named(word: 0, node: 0, note: 0), tree = p
             if i < xs.count { (have, least) = (1, xs[i]) }
             if j < ys.count {

@@ -217,7 +217,7 @@ private struct MergeSchemaReader {
         case "pick": rule.pick = try pick(value, pointer)
         case "delete": rule.deletes = try oneOf(value, ["edit", "delete"], pointer) == "delete"
         case "absent":
-            // It may be written many times.
+            // A merge may write this value many times, so it must be short.
             guard tree.text(value).count <= Self.mostAbsent else {
                 throw InvalidRules(pointer, "at most \(Self.mostAbsent) bytes of JSON are expected")
             }

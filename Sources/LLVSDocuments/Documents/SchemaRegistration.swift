@@ -21,8 +21,8 @@ package enum SchemaRegistration {
         let mapped = texts.map { Set(prefixes(of: $0.tree, mapped: true)) }, plain = texts.map { Set(prefixes(of: $0.tree, mapped: false)) }
         let known = try texts.map { try forms(in: $0, work) }
         let sides = try [0, 1].map { side in
-            // If the other side adds renames to the member with the form's number, or to other renames, that is no contradiction. Nor is it
-            // if one side defines no renames.
+            // It is no contradiction if the other side adds renames to the member with the form's number, or to other renames, or if one
+            // side defines no renames.
             let told = known[side].filter { prefix, own in
                 known[1 - side][prefix].map { own.at == $0.at && own.isAdded(to: $0) } ?? false
             }
@@ -65,7 +65,7 @@ package enum SchemaRegistration {
         /// Each as canonical JSON; nil if none are defined.
         let renames: Set<[UInt8]>?
 
-        /// Returns whether the other has all renames that this has, and more.
+        /// Returns whether the other set of rules has all renames of this one, and more.
         func isAdded(to other: Forms) -> Bool {
             guard let all = other.renames else { return false }
             return renames.map { $0.isStrictSubset(of: all) } ?? true

@@ -9,7 +9,7 @@ final class SetPlan {
     private let saves: Bool
     private let values: DocumentValues
 
-    /// - Parameter saves: whether the base is what an app makes of the older side.
+    /// - Parameter saves: whether the base is an app's rendering of the older side.
     init(_ values: DocumentValues, _ o: ValueRef, _ x: ValueRef, _ y: ValueRef, key: [[[UInt8]]]?, saves: Bool = false) throws {
         self.saves = saves
         let inputs = [o, x, y].map { ref in (ref, values.isKind(ref, .array) ? values.tree(ref).children(of: ref.node) : []) }
@@ -98,7 +98,7 @@ final class SetPlan {
         for i in 0..<count {
             let newer = node(1, i), older = node(2, i)
             if let source = made[i] {
-                // It stays as the older side's element that it was made from, unless the app also has that element itself.
+                // The element stays as the older side's element that it was made from, unless the app also has that element itself.
                 let stays = newer != none && node(1, source) == none
                 frame.deliver(stays ? ValueRef(tree: y, node: node(2, source)) : .absent)
                 continue
@@ -112,8 +112,8 @@ final class SetPlan {
         }
     }
 
-    /// Pairs, in a save, the elements that only the base has with those that only the older side has, if both are equally many. The app
-    /// knows a part of them, or spells them differently.
+    /// In a save, pairs the elements that only the base has with the elements that only the older side has, if there are equally many of
+    /// both. The app knows a part of them, or spells them differently.
     private func madeOfOthers(_ count: Int, _ frame: MergeFrame, _ node: (Int, Int) -> UInt32) -> [Int: Int] {
         let none = MergeFrame.none, (o, y) = (frame.inputs.o, frame.inputs.y)
         let made = (0..<count).filter { node(0, $0) != none && node(2, $0) == none }

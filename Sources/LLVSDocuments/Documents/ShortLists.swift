@@ -7,7 +7,7 @@ enum ShortLists {
     enum Known {
         /// The element itself, in the base, and its index.
         case value(ValueRef, place: Int)
-        /// Its `id`, and the number of elements before it that have the same.
+        /// The element's `id`, and the number of elements before it with the same `id`.
         case id(ValueRef, occurrence: Int)
     }
 
@@ -25,7 +25,7 @@ enum ShortLists {
     ///   - place: its index in its list.
     static func known(_ element: ValueRef, at place: Int, in list: UInt32, _ values: DocumentValues) throws -> Known {
         guard let id = id(of: element, values) else { return .value(element, place: place) }
-        // Reported in the spelling of the first one.
+        // The key is reported in the spelling of the first element.
         let tree = values.tree(element)
         var first: ValueRef?, occurrence = 0, other = list + JSONTree.containerSize
         while other < element.node {

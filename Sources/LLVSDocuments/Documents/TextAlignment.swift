@@ -259,7 +259,7 @@ struct TextHunk: Equatable {
     var inserts: Bool { base.isEmpty }
     var removes: Bool { side.isEmpty }
 
-    /// Returns whether it inserts strictly inside the other's range.
+    /// Returns whether this hunk inserts strictly inside the range of the other.
     func isInside(_ other: TextHunk) -> Bool {
         inserts && other.base.lowerBound < base.lowerBound && base.lowerBound < other.base.upperBound
     }

@@ -147,7 +147,7 @@ struct TokenTable {
     /// Thrown if there are more different tokens than numbers.
     struct TooManyTokens: Error {}
 
-    /// Where the bytes of a token occur first. Its number decides in which text.
+    /// Where the bytes of a token occur first. The token's number decides in which text that is.
     private struct Entry {
         var start: UInt32
         var count: UInt32
@@ -308,7 +308,7 @@ struct TokenPlaces {
         self.noted = noted
     }
 
-    /// Returns where a token begins; for the index after the last token, where that one ends.
+    /// Returns where a token begins. For the index after the last token, returns where the last token ends.
     func start(of token: Int) -> Int {
         let known = min(token >> Self.bits, noted.count - 1)
         return known < 0 ? 0 : Int(noted[known]) + table.size(tokens[known << Self.bits..<token])
@@ -335,12 +335,12 @@ struct TokenPlaces {
     }
 }
 
-/// Follows another text while one is cut into tokens: where both have the same bytes, they have the same tokens. A part that is not found
-/// costs only time.
+/// Follows another text while a text is cut into tokens. Where both have the same bytes, they have the same tokens. If a common part is
+/// missed, that only costs time.
 private struct KnownTokens {
     /// The number of bytes after a token that decide where it ends: the size of the longest scalar.
     private static let decisive = 4
-    /// After so many equal bytes, a longer equal part is expected.
+    /// After this many equal bytes, a longer equal part is expected.
     private static let believed = 16
     /// The number of tokens to search back and ahead.
     private static let nearby = 8
@@ -467,7 +467,7 @@ enum TextScalars {
         }
     }
 
-    /// Returns whether a scalar attaches to such a scalar before it.
+    /// Returns whether a scalar attaches to the scalar before it, as a combining mark does.
     static func attaches(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D, 0x20D0...0x20FF,

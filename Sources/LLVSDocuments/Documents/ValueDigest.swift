@@ -1,6 +1,6 @@
 /// Digests by which equal values are found. Never part of a result, and different in every process.
 enum ValueDigest {
-    /// Callers that compute many digests read it once: reading it costs as much as a digest.
+    /// Callers that compute many digests read this value once, since reading it costs as much as a digest.
     static let seed = UInt64.random(in: 1...UInt64.max)
 
     @inline(__always)

@@ -93,7 +93,7 @@ package final class ValueForms: Sendable {
     }
 
     /// Returns the value to undo an edit to: the value before the edit, but in the edit's form and with the members that the edit
-    /// created. So no upgrade runs again over what others did since. Created counters and texts are left out.
+    /// created. So no upgrade runs again over later edits of other devices. Created counters and texts are left out.
     /// - Returns: nil unless the edit brought the value into a later form; and whether members besides the form's number were included.
     func kept(
         _ before: JSONText, in edited: JSONText, _ rules: ValueRules, work: DocumentControl
@@ -241,7 +241,7 @@ private final class RenamedObject {
             isFirst = false
         }
         while i < others.count || j < known.count {
-            // Below 0: an unchanged member. 0: a changed one that replaces it.
+            // Below 0: the next member is unchanged. 0: a changed member replaces it. Above 0: a changed member comes first.
             let order =
                 i == others.count
                 ? -1

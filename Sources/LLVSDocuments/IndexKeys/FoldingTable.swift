@@ -1,4 +1,4 @@
-/// What scalar values fold to in keys of indexes. Made by scripts/generate_folding from Tests/Vectors/index-folding.txt; never changes.
+/// The foldings of scalar values in keys of indexes. Made by scripts/generate_folding from Tests/Vectors/index-folding.txt; never changes.
 ///
 /// Entries are separated by semicolons: a scalar value or a range of them, and what each becomes, all in hexadecimal.
 enum FoldingTable {

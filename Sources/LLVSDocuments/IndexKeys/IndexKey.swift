@@ -27,7 +27,7 @@ package enum IndexKey {
     // MARK: Writing
 
     /// Appends parts, as queries compare them.
-    /// - Parameter most: after so many bytes the rest may be left out.
+    /// - Parameter most: after this many bytes the rest may be left out.
     static func append(_ parts: some Collection<IndexPart>, folds: Bool, most: Int = .max, to out: inout [UInt8]) {
         let end = most == .max ? Int.max : out.count + most
         for part in parts {

@@ -4,7 +4,7 @@ package final class IndexScan {
     package enum Outcome {
         /// `IndexTuples` must read it.
         case unsure
-        /// It is not in the index.
+        /// The value is not in the index.
         case absent
         /// `tuple` holds its tuple, valid as long as its bytes.
         case found

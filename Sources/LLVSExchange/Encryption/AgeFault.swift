@@ -1,11 +1,11 @@
 /// Why an encrypted file cannot be opened.
 struct AgeFault: Error {
     enum Kind {
-        /// It does not begin as a file of age.
+        /// The file does not begin as a file of age.
         case foreign
-        /// It was encrypted for other keys, or with another passphrase.
+        /// The file was encrypted for other keys, or with another passphrase.
         case wrongKey
-        /// It was changed, or breaks a rule of the format.
+        /// The file was changed, or breaks a rule of the format.
         case damaged
         /// It is cut short.
         case cutShort

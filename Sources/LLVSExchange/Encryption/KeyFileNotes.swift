@@ -11,8 +11,8 @@ struct KeyFileNotes: Equatable, Sendable {
         /// Unreadable, but may become readable.
         case open
     }
-    /// The rings that opened and that a holder of known keys made: those that count, the newest first, then competing ones; and then
-    /// those that are not listed now.
+    /// The rings that this device could open and that a holder of known keys made. First the rings that count, newest first; then competing
+    /// rings; then rings that are not listed now.
     private(set) var rings: [KeyFileName] = []
     /// Other rings that opened.
     private(set) var strange: [KeyFileName] = []
@@ -22,14 +22,14 @@ struct KeyFileNotes: Equatable, Sendable {
     var tried: [KeyFileName: Outcome] = [:]
     /// The files at which the last call ended: among those to read for the first time, and those to read again.
     var next = KeyFileName.passphrase(id: .zero), nextAgain = KeyFileName.passphrase(id: .zero)
-    /// A digest of the identities with which they were read.
+    /// A digest of the identities with which the files were read.
     private(set) var identities = PackID.zero
 
     /// The most rings that are remembered, and of `strange` ones.
     static let ringsLimit = 256, strangeLimit = 64
     /// The most files and bytes that one call reads for the first time.
     static let files = 256, bytes = 16 << 20
-    /// The same for a device that has used no keys of the place yet.
+    /// The most files and bytes that one call reads for the first time on a device that has used no keys of the place yet.
     static let filesOfNew = 4_096, bytesOfNew = 64 << 20
     /// The most files that one call reads again, and the most entries of `tried`.
     static let again = 16, triedLimit = 20_000
@@ -52,7 +52,7 @@ struct KeyFileNotes: Equatable, Sendable {
     /// read as if for the first time.
     mutating func remember(_ rings: [KeyFileName], strange: [KeyFileName]) {
         self.rings = KeyFileNotes.joined(rings, self.rings, to: KeyFileNotes.ringsLimit)
-        // The former ones first, so that new ones displace none that is still there.
+        // Known files come first, so that a new file displaces none that is still listed.
         let held = Set(self.rings), former = Set(self.strange)
         let found = strange.filter(former.contains) + strange.filter { !former.contains($0) }
         let all = KeyFileNotes.joined(found, self.strange, to: .max).filter { !held.contains($0) }
@@ -68,7 +68,7 @@ struct KeyFileNotes: Equatable, Sendable {
     struct Chosen {
         /// Rings that opened before.
         var known: [KeyFileName] = []
-        /// Those to read for the first time, and again.
+        /// The files to read for the first time, and the files to read again.
         var new: [KeyFileName] = [], again: [KeyFileName] = []
         /// The number of files left for later calls.
         var left = 0
@@ -79,7 +79,7 @@ struct KeyFileNotes: Equatable, Sendable {
     ///   - isNew: whether the device has used no keys of the place yet.
     mutating func chosen(_ names: [KeyFileName], isNew: Bool) -> Chosen {
         if tried.count >= KeyFileNotes.triedLimit {
-            // Those that are gone make room.
+            // Forgetting files that are no longer listed makes room.
             let listed = Set(names)
             tried = tried.filter { listed.contains($0.key) }
         }

@@ -73,7 +73,7 @@ extension KeyDirectory {
 struct KeyClock {
     /// Seconds since 1970.
     var now: () -> Int64 = { System.now / 1_000_000_000 }
-    /// Waits for so many seconds; throws if cancelled.
+    /// Waits for this many seconds; throws if cancelled.
     var wait: (Double) throws -> Void
 
     /// "2026-11-22T20:00:00Z"

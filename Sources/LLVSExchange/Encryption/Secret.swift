@@ -7,7 +7,7 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
     private let memory: UnsafeMutableRawBufferPointer
     private(set) var count: Int
 
-    /// Allocates so many zero bytes.
+    /// Allocates this many zero bytes.
     /// - Throws: `.outOfMemory`.
     init(size: Int) throws {
         memory = try Memory.allocate(size, "A secret")

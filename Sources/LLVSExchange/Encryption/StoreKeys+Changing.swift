@@ -117,7 +117,7 @@ extension StoreKeys {
             let ring = try KeyRing(store: first.store, epochs: first.own, members: first.members + new, removed: first.removed)
             notes.remember(try StoreKeys.write(ring, to: place, crypto, from: first).files, strange: [])
         }
-        // Its own rings are among those that count for it.
+        // This device's own rings are among the rings that count for it.
         for name in areOwn ? seen.files : [] {
             guard let bytes = try? KeyFiles.read(name, in: place, limit: KeyRing.fileLimit),
                 let plain = try? AgeReader.decrypt(bytes, .identities(identities), crypto, limit: KeyRing.sizeLimit).plain,
@@ -220,7 +220,7 @@ extension StoreKeys {
         return keys
     }
 
-    /// - Returns: the files that stay, and why the last of them does.
+    /// - Returns: the files that could not be deleted, and the error of the last one.
     private static func deleting(_ files: [KeyFileName], in place: KeyDirectory) throws -> ([KeyFileName], StoreError?) {
         var left: [KeyFileName] = [], last: StoreError?
         for file in files {
@@ -233,7 +233,7 @@ extension StoreKeys {
         return (left, last)
     }
 
-    /// The epochs that lead to the current one, without competing ones.
+    /// The epochs that lead to the current epoch, without competing epochs.
     private var own: [KeyEpoch] { epochs.filter { epoch in !forked.contains { $0.recipient == epoch.recipient } } }
 
     private func next(after epochs: [KeyEpoch], _ why: String, _ clock: KeyClock, _ crypto: Crypto) throws -> KeyEpoch {

@@ -11,23 +11,23 @@ struct StoreKeys: Sendable {
     let removed: [AgeRecipient]
     /// Epochs that compete with those: made by a device that did not know `current`, or forged. See `joining`.
     let forked: [KeyEpoch]
-    /// Members in a ring whose epochs are all known that are neither members nor removed in the newest epoch: they were added while that
-    /// was made, or by a former member.
+    /// Members that a ring with only known epochs lists, and that the newest epoch neither has nor removed. They were added while the
+    /// newest epoch was made, or by a former member.
     let leftOut: [KeyMember]
     /// Key files that could not be used.
     let problems: [ExchangeProblem]
     /// The competing rings that `joining` accepts: a holder of a known epoch made them, or somebody who knows the passphrase.
     let others: [KeyRing]
-    /// The files of the rings that count, the newest first, and then those of competing ones whose makers had keys of `epochs`.
+    /// The files of the rings that count, newest first; then the files of competing rings whose makers had keys of `epochs`.
     let files: [KeyFileName]
     /// The files of other rings.
     var strange: [KeyFileName] = []
     /// Whether all files of rings were read, in this call or before, and none is to be read again.
     var isWhole = true
-    /// Whether this device has never read all files of rings: one that it has not read may have newer keys.
+    /// Whether this device has never read all files of rings. An unread file may have newer keys.
     var mayBeOld = false
 
-    /// Identifies the keys of an encrypted remote that a device has used, so that it cannot be made to accept others instead. Not secret.
+    /// Identifies the keys of an encrypted remote that a device has used, so that an attacker cannot make it accept other keys. Not secret.
     struct Pin: Hashable, Sendable {
         let number: UInt32
         let recipient: AgeRecipient

@@ -31,7 +31,8 @@ public final class Exchange: @unchecked Sendable {
         public var hasNoOtherReaders = false
         /// Decompresses data (`LLZF`) in a snapshot of another implementation.
         public var decode: ForeignDecoder?
-        /// No reports of ids that other implementations cannot hold; their snapshots are read unless compressed.
+        /// Creates the defaults: ids that other implementations cannot hold are not reported, and their snapshots are read unless
+        /// compressed.
         public init() {}
     }
 

@@ -94,7 +94,7 @@ public struct ExchangeListing: Sendable {
     public var versions: [VersionID]
     /// The versions with a changes file but no version file, if the transport can determine them cheaply.
     public var changesOnly: [VersionID]
-    /// Those of `versions` without a changes file, if the transport can determine them cheaply: `Exchange.send` rewrites them.
+    /// The versions in `versions` that have no changes file, if the transport can determine them cheaply. `Exchange.send` rewrites them.
     public var versionsOnly: [VersionID] = []
     /// Names that are no version ids, except those that syncing programs leave behind; at most `ExchangeLimits.foreignCount`. An exchange
     /// ignores them.
@@ -193,7 +193,8 @@ public enum ExchangeLimits {
     public static let wholeFileSize = 1 << 20
     /// The most broken files that a retrieve retries, in turn, while no name came or went.
     public static let brokenCount = 10_000
-    /// The same over a network, whether or not a name came or went; also for versions that wait for others.
+    /// The most broken files that a retrieve retries over a network, whether or not a name came or went, and the most versions that wait
+    /// for others and are tried again.
     static let retryCount = 32
     /// The most files requested at once if each is a request.
     static let requestsAtOnce = 32
@@ -203,7 +204,8 @@ public enum ExchangeLimits {
     public static let foreignCount = 1_000
     /// The most problems that a retrieve reports; the rest are counted.
     public static let problemCount = 10_000
-    /// How many of the newest versions on both sides `Exchange.send` checks for unusable files, and how many of the others, in turn.
+    /// `Exchange.send` checks this many of the newest versions on both sides for unusable files, and this many of the other versions, in
+    /// turn.
     static let verifiedCount = 500
     /// The most bytes in one file: 4 GiB. A larger one is refused unread, and is not written.
     public static let fileSize = InterchangeDecoder.largestFile

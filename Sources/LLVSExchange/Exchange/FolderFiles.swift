@@ -109,7 +109,7 @@ package enum FolderFiles {
 
     enum Opened {
         case open(FolderFile)
-        /// It is missing or cannot be read.
+        /// The file is missing or cannot be read.
         case failed(FetchedFile)
     }
     private static func open(_ place: DirectoryEntry, limit: Int) throws -> Opened {
@@ -217,7 +217,7 @@ package enum FolderFiles {
     package struct Signature: Hashable {
         var inode: UInt64, size: UInt64, modified: Int64, changed: Int64
 
-        /// Whether the two may belong to one file before and after it was renamed, which changes `changed`.
+        /// Returns whether two states may be of one file, before and after a rename. A rename changes only `changed`.
         func isRenamed(_ before: Signature) -> Bool { inode == before.inode && size == before.size && modified == before.modified }
     }
     /// Nil if there is no regular file.

@@ -5,7 +5,7 @@ import CLLVSShims
 /// A sync flushes the disk for each file, even a small one; one sync of the whole file system costs little more. Create it before the files
 /// are written, so that it sees failures to write them.
 final class FolderSync {
-    /// Up to so many files are synced one by one, so as not to wait for the writes of other programs.
+    /// Up to this many files are synced one by one, so as not to wait for the writes of other programs.
     static let few = 4
     /// The folder; nil if all files are synced one by one.
     private let whole: OpenFile?

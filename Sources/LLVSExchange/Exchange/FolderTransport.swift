@@ -79,7 +79,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     }
 
     public var description: String { "the folder \(path)" }
-    /// The same of the folder that links on the way lead to.
+    /// The description of the folder to which the path leads if all links are followed.
     static func usualDescription(_ path: String) -> String { "the folder \(System.resolved(path) ?? path)" }
 
     /// Returns whether a folder, which may not exist yet, is the directory or lies in it, also through links.
@@ -339,7 +339,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
         }
     }
 
-    /// It reports every new name in `versions/`, also those that this transport wrote.
+    /// An observation reports every new name in `versions/`, also names that this transport wrote.
     public var hearsItself: Bool { true }
     public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         try? FolderFiles.makeDirectory(versions) // not in a folder that we may only read

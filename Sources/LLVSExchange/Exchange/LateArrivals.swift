@@ -6,7 +6,7 @@ package final class LateArrivals: Sendable {
     static let patience = 600.0
     /// The most ids held.
     private static let limit = 200_000
-    /// Arrivals within so many seconds form one batch, which keeps batches few.
+    /// Arrivals within this many seconds form one batch, which keeps batches few.
     private static let together = 1.0
 
     package static func of(_ store: Store) -> LateArrivals { store.attachments.object(LateArrivals.self) { LateArrivals() } }
@@ -28,12 +28,12 @@ package final class LateArrivals: Sendable {
         }
     }
 
-    /// When the first of the recent versions is no longer left to others; nil if there is none.
+    /// The time until which the first of the recent versions is left to other devices; nil if there is none.
     package func nextDue(at now: Double = Clock.steady()) -> Double? {
         batches.withLock { $0.first { now - $0.at <= LateArrivals.patience } }.map { $0.at + LateArrivals.patience + 1 }
     }
 
-    /// Returns the versions to publish, predecessors first: without recent arrivals, unless another of the versions builds on them.
+    /// Returns the versions to publish, predecessors first. Leaves out recent arrivals, unless another of the versions builds on them.
     func leftOut(of ids: [VersionID], in store: Store, at now: Double = Clock.steady()) throws -> [VersionID] {
         let lately = batches.withLock { $0.filter { now - $0.at <= LateArrivals.patience } }
         guard !lately.isEmpty else { return ids }

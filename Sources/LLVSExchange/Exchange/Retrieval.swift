@@ -398,7 +398,8 @@ struct Retrieval {
         let missing = try versions[id]?.predecessors.first {
             try $0 != EmptyRoot.id && !done.contains($0) && !promised.contains($0) && !store.contains($0)
         }
-        // The store has the predecessors of each of its versions. If a file names others, it does not wait for them: it is a mismatch.
+        // The store has the predecessors of each of its versions. If a file names other predecessors, it is a mismatch, and does not wait
+        // for them.
         return try missing.flatMap { try store.contains(id) ? nil : $0 }
     }
 

@@ -65,7 +65,7 @@ struct Sending {
 
     // MARK: Ids that differ by case only
 
-    /// Versions to send whose id differs only by case from one that is listed or is also to be sent, if the place may confuse the two.
+    /// Versions to send whose id differs only by case from a listed id, or from another id to send, if the place may confuse the two.
     private var twins: Set<VersionID> = []
 
     /// Ids that differ by case only.
@@ -79,7 +79,7 @@ struct Sending {
     /// capital letters.
     private mutating func findTwins(_ listed: [VersionID], _ missing: [VersionID]) throws {
         let paced = control.paced(.listing, doing: what)
-        // The listed names are not collected, since others can put any number of them there.
+        // The listed names are not collected, since other programs can put any number of them there.
         var found: [VersionID: Twins] = [:]
         for id in missing {
             try paced.step(0)
@@ -146,7 +146,7 @@ struct Sending {
         }
         let rows = store.rowCount, new = try store.contentIDs(behind: memory.checkedRows, paced.look)
         if !new.isEmpty {
-            // The listed names are not collected, since others can put any number of them there.
+            // The listed names are not collected, since other programs can put any number of them there.
             var fresh = Set<VersionID>(minimumCapacity: new.count)
             for id in new {
                 try paced.step(0)
@@ -393,11 +393,11 @@ extension StoreError {
     var isOfServer: Bool {
         code == .transport && retryAfter == nil && (isFailureOfService || (500...599).contains(httpStatus))
     }
-    /// Whether a server refused this file, for its content or size, and may accept others.
+    /// Whether a server refused this file, for its content or size, and may accept other files.
     var isRefusal: Bool {
         [.permission, .tooLarge, .transport].contains(code) && retryAfter == nil
             && [400, 403, 406, 413, 415, 422, 451].contains(httpStatus)
     }
-    /// After so many failed files in a row, the failure is the server's, not the files'.
+    /// After this many failed files in a row, the failure is the server's, not the files'.
     static let manyOfServer = 8
 }

@@ -4,8 +4,8 @@ package protocol StoreTransport: ExchangeTransport {
     func retrieve(into store: Store, verifyKnown: Bool, _ control: OperationControl) throws -> ExchangeResult?
     /// Sends as `Exchange.send` does. Returns nil in the same case.
     func send(from store: Store, _ control: OperationControl) throws -> ExchangeResult?
-    /// Returns whether the other side lists something that the store lacks, or that may complete what could not be received; nil: the other
-    /// side has files of versions, and their listing shows it. Called by an exchange whose transport `hearsItself`.
+    /// Returns whether the other side lists anything that the store lacks, or that may complete an unfinished retrieve. Nil if the other
+    /// side has files of versions, whose listing shows it. Called by an exchange whose transport `hearsItself`.
     func hasNews(for store: Store) throws -> Bool?
 }
 

@@ -1,7 +1,7 @@
 /// The value ids that another implementation cannot hold or cannot distinguish, since it derives file names from them
 /// (docs/interchange.md).
 struct UnportableIDs {
-    /// Ids beyond ASCII, keyed by text, which compares by Unicode equivalence: those of all heads, and those met since.
+    /// The ids beyond ASCII at all heads, and the ids found since. The keys are text, which compares by Unicode equivalence.
     private var known: [String: [UInt8]]?
     /// The ids already reported.
     private var told: Set<[UInt8]> = []
@@ -12,11 +12,11 @@ struct UnportableIDs {
         return told.insert(Array(id)).inserted ? reason : nil
     }
 
-    /// For ids at which another implementation fails. (For other ids it reads another value, or writes to another place.)
+    /// The message for ids at which another implementation fails. (For other unportable ids it reads another value, or writes to another
+    /// place.)
     static let whatFails = "It fails there, and retrieves neither the version nor its descendants"
 
-    /// Returns two keys of one version's metadata that another implementation cannot distinguish: the same characters, composed in another
-    /// way.
+    /// Returns two metadata keys of a version that another implementation cannot distinguish: the same characters, composed differently.
     static func twinKeys(_ metadata: Metadata) -> (String, String)? {
         var seen: [String: [UInt8]] = [:]
         guard metadata.entries.contains(where: { $0.key.contains { $0 >= 0x80 } }) else { return nil }
@@ -30,7 +30,7 @@ struct UnportableIDs {
     /// Returns why another implementation fails at the id; nil if it does not.
     static func failure(_ id: UnsafeRawBufferPointer) -> String? {
         if id.contains(0) { return "it holds a NUL, which no file name can hold" }
-        // Escaping makes at most nine bytes of one.
+        // Escaping turns one byte into at most nine.
         guard id.count > longestName / 9 else { return nil }
         let longest = parts(String(decoding: id, as: UTF8.self)).map(\.count).max() ?? 0
         return longest > longestName ? "it would take \(longest) bytes in a file name, and \(longestName) are the most" : nil

@@ -5,7 +5,7 @@
 package enum WholeFile: Sendable {
     case version, changes
 
-    /// Files of up to so many bytes are parsed.
+    /// Files of up to this many bytes are parsed.
     package static let readSize = 64 << 10
     /// How many bytes are checked at the end of larger ones.
     static let tailSize = 64

@@ -85,7 +85,7 @@ package final class AutomaticTransport: StoreTransport, AddressedTransport, @unc
         let check = { [description] in try control.check(.listing, 0, of: 0, doing: "Listing \(description)") }
         let account = try files.account(check)
         if try !(PackedNotes.known(of: store, remote: spelling.place(in: store), account: account)?.roots ?? []).isEmpty {
-            // It has packs, and therefore no snapshots, even if the packs are missing now.
+            // The store knows that the place has packs, and therefore no snapshots, even if the packs are missing now.
             lock.withLock { isPacked = true }
         } else if try hadVersions(store, account), try held(check) == nil, try !isBehind(store, control) {
             lock.withLock { isPacked = nil }

@@ -6,7 +6,7 @@ final class BridgedVersions: @unchecked Sendable {
 
     init() {}
 
-    /// Sets the versions that the next send leaves to others.
+    /// Sets the versions that the next send leaves to other devices.
     func leave(_ ids: Set<VersionID>) { lock.withLock { left = ids } }
 
     /// Returns the versions to send now.
@@ -19,10 +19,10 @@ final class BridgedVersions: @unchecked Sendable {
         return try BridgedVersions.toSend(of: missing, without: held, store)
     }
 
-    /// Returns those of the ids given to `leave` that the last send found present.
+    /// Returns which of these ids, given to `leave` before, the last send found present.
     func areThere(of ids: Set<VersionID>) -> Set<VersionID> { lock.withLock { ids.subtracting(left) } }
 
-    /// Returns the versions to send. Includes those on which others build, so that these need not wait.
+    /// Returns the versions to send. Includes versions on which other ones to send build, so that these need not wait.
     /// - Parameter missing: predecessors first.
     static func toSend(of missing: [VersionID], without held: Set<VersionID>, _ store: Store) throws -> [VersionID] {
         guard !held.isEmpty else { return missing }

@@ -23,7 +23,7 @@ struct CoveredNumbers {
 
     func has(_ writer: UInt64, _ number: UInt32) -> Bool { ranges[writer]?.contains { $0.first <= number && number <= $0.last } ?? false }
 
-    /// Returns whether a number before the largest one is neither covered nor among those listed.
+    /// Returns whether a number below the largest one is neither covered nor listed.
     /// - Parameter listed: numbers of log packs of that writer.
     func hasGap(_ writer: UInt64, listed: [UInt32]) -> Bool {
         guard let largest = listed.max() else { return false }

@@ -117,8 +117,8 @@ extension Exchange {
     /// be reopened with the new one. If the call is interrupted, both may open the place: repeat it.
     /// - Parameters:
     ///   - new: 1 to 1,024 bytes of UTF-8.
-    ///   - hasLeaked: whether others may know the old passphrase, which still opens a copy of its file. The member "passphrase" then gets
-    ///     another identity, and a new epoch begins, as when a member is removed. A place without that member gets it.
+    ///   - hasLeaked: whether other people may know the old passphrase, which still opens a copy of its file. The member "passphrase" then
+    ///     gets another identity, and a new epoch begins, as when a member is removed. A place without that member gets it.
     ///   - control: as for `retrieve`.
     /// - Throws: `.invalidArgument` for an invalid passphrase, and if the exchange was opened without the old one and `hasLeaked` is false;
     ///   as `members`.
@@ -155,7 +155,7 @@ extension Exchange {
         if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
         return try members.current().bytes
     }
-    /// The same for connections: it follows the keys as last read, also later. Connections made with former keys end.
+    /// The pairing of the members, for connections: it follows the keys as last read, also later. Connections made with former keys end.
     /// - Throws: `.unsupported` if the exchange was opened without keys.
     public var memberPairing: MemberPairing {
         get throws {

@@ -36,7 +36,7 @@ final class PackedBlobs {
         if !readsAll, let known = run.state.blobs[blob.digest],
             try known == blob || (!run.state.oldBlobs.contains(blob.digest) && isListed(blob)), try copy(blob, into: spool)
         {
-            // A part of unknown size has at least so many bytes.
+            // A part of unknown size has at least this many bytes.
             for part in blob.parts { account?.came(part, run.state.partSizes[part] ?? PackFormat.partSize / 1_032) }
             return .copied
         }

@@ -67,7 +67,7 @@ struct PackedReading {
 
     /// Returns the failed packs to retry in this exchange. Half of them have failed for the shortest time, so that a file that is still
     /// arriving comes before files that can never be read. The other half have waited longest for a retry, so that each has its turn,
-    /// however many files others add.
+    /// however many files other devices add.
     private mutating func toTryAgain(_ failed: [Failed]) throws -> [Listed] {
         var chosen: [Listed] = [], names: Set<PackName> = []
         let paced = run.control.paced(.listing, doing: run.what)
@@ -87,7 +87,7 @@ struct PackedReading {
             try paced.step(0)
             guard isNear || retries > left else { return }
             guard isNear || chosen.isEmpty || max(0, pack.size) <= retriedBytes - bytesLeft else { continue }
-            // It arrived with the new packs, or is chosen already.
+            // Skip a pack that arrived with the new packs, or is chosen already.
             guard !run.state.isKnown(pack.name), !tried.contains(pack.name), !names.contains(pack.name) else { continue }
             if let lacks = run.state.incomplete[pack.name], lacks.parts.count < PackedSettings.missingParts, !lacks.parts.isEmpty,
                 try !fetch.isAnyListed(lacks.parts)
@@ -102,7 +102,8 @@ struct PackedReading {
         }
     }
 
-    /// Uncovers versions with lost values, so that this device, which has them, sends them again, unless another pack is complete.
+    /// Uncovers versions whose values were lost, so that this device, which has them, sends them again. If another pack has them complete,
+    /// they stay covered.
     private func loseBlobs() throws {
         // A file that the service withholds at present is not lost.
         let lost = lost.filter { !found.contains($0.key) && fetch.missed[$0.value.digest]?.fault.refusal == nil }
@@ -233,7 +234,7 @@ struct PackedReading {
                 run.furtherBad += 1
                 continue
             }
-            // It waits for large values, which are deferred.
+            // Skip a pack that waits for large values: these are deferred.
             if run.control.isThrifty, run.state.waiting[name]?.isEmpty ?? false { continue }
             if let lacks = run.state.incomplete[name] {
                 if lacks.again <= run.now { failed.append(((name, size), lacks.again, age(lacks.since))) }
@@ -343,7 +344,7 @@ struct PackedReading {
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
     }
 
-    /// Records that versions of a pack wait for others or for large values.
+    /// Records that versions of a pack wait for other versions or for large values.
     private mutating func wait(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry], _ outcome: PackTaking.Outcome) throws {
         let ids = outcome.waitingFor.union(outcome.incomplete), left = Set(try run.store.unknown(among: Array(ids)))
         if left.isEmpty, !outcome.isOverBudget {
@@ -390,7 +391,7 @@ extension [PackIndex.VersionEntry] {
 
 extension PackedRun {
     /// Records the fault of a file, which is reported once it is certain. The file is retried, soon if it may still be arriving. The record
-    /// is bounded, since others may upload any number of files.
+    /// is bounded, since other devices may upload any number of files.
     func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
         if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
             if fault.kind != .notThere { furtherBad += 1 }

@@ -14,11 +14,11 @@ struct PackedReports: Equatable {
     var events: [Event] = []
     var move: Move?
 
-    /// Bounds, since others may write any number of them.
+    /// Bounds, since other devices may write any number of packs and writers.
     static let writersLimit = 256, chainLimit = 32, eventsLimit = 100
     /// Bytes of an address.
     static let addressLimit = 1_024
-    /// Seconds for which a writer may be ahead before that is reported; for which an event is reported; and for which it is remembered.
+    /// In seconds: how long a writer may be ahead before that is reported, how long an event is reported, and how long it is remembered.
     static let patience: Int64 = 3_600, telling: Int64 = 86_400, memory: Int64 = 30 * 86_400
 
     mutating func putRight(at now: Int64) {

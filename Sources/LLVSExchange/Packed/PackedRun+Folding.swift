@@ -204,7 +204,7 @@ extension PackedRun {
         let paced = control.paced(stage == .folding ? .folding : .sending, of: ids.count, doing: what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(store, storeID: storeID, writer: state.writer, place: place, paced, emit)
-            // Also if no pack was made, so that values are not uploaded again.
+            // Record the uploaded values even if no pack was made, so that they are not uploaded again.
             defer { state.know(packer.known) }
             do {
                 for id in ids { try packer.add(id) }
@@ -240,7 +240,8 @@ extension PackedRun {
     /// Returns whether the file at the remote has the uploaded bytes.
     func isReadBack(_ name: PackName, _ size: Int) throws -> Bool { try readBack(name, size).get() }
 
-    /// The same. A failure means that the service does not return the file now, so the outcome is unknown.
+    /// Returns whether the file at the remote has the uploaded bytes. A failure means that the service does not return the file now, so the
+    /// outcome is unknown.
     func readBack(_ name: PackName, _ size: Int) throws -> Result<Bool, StoreError> {
         let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(name.kind))
         do {
@@ -272,7 +273,7 @@ extension PackedRun {
             }
         }
         for name in due where !held.contains(name) {
-            // The device that replaced the replacing pack deletes it as well.
+            // If another device replaced the replacing pack, that device deletes this one as well.
             if !known.contains(name) || (others.contains(name) && !missing.contains(name)) { state.deletions[name] = nil; continue }
             state.deletions[name]?.due = now + (missing.contains(name) ? PackedSettings.pause : PackedSettings.day)
         }

@@ -60,7 +60,8 @@ extension PackedRun {
         guard let attempt = state.attempts[name], attempt.outcome == .done else { return }
         state.attempts[name]?.outcome = .failed
         if name.writer == state.writer, name.kind == .log || attempt.isAdoption { state.holes.insert(name.first) }
-        // Packs that it replaced and that still exist stay. They count as another's, since this device no longer knows their contents.
+        // The packs that it replaced stay if they still exist. They count as another device's, since this device no longer knows their
+        // contents.
         for other in attempt.replaces where state.deletions.removeValue(forKey: other) != nil {
             state.read[other] = PackedState.Read(size: state.attempts[other]?.size ?? 0)
             state.attempts[other] = nil

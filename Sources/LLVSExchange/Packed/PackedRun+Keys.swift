@@ -112,7 +112,7 @@ extension PackedRun {
         guard let keys else { return }
         let place = RemoteKeyDirectory(files, check)
         if let opened = keys.opened {
-            // A call that ended early may have made them before agreeing with other devices.
+            // An earlier call may have made these keys and ended before it agreed on keys with other devices.
             if isUntouched, opened.keys.current.number == 1 { try agree(opened.keys, place, keys) }
             return
         }
@@ -178,16 +178,17 @@ extension PackedRun {
     /// Whether nothing of this place was read and nothing was sent to it.
     private var isUntouched: Bool { state.roots.isEmpty && state.attempts.isEmpty && state.read.isEmpty }
 
-    /// Whether this device began at the place a few minutes ago and has read nothing of others: then all packs that it ever sent are that
-    /// recent.
+    /// Whether this device began at the place a few minutes ago and has read nothing of other devices. All packs that it ever sent are then
+    /// that recent.
     private var hasJustBegun: Bool {
         guard state.pin?.number == 1, !state.attempts.isEmpty, Int(state.next) <= state.attempts.count + 1 else { return false }
         return state.attempts.values.allSatisfy { now >= $0.listed && now - $0.listed < PackedSettings.pause }
             && state.read.keys.allSatisfy { state.attempts[$0] != nil }
     }
 
-    /// Opens the keys of the place. If several devices create an encrypted place at once, some keys give way to others; a device whose keys
-    /// did starts over with the others. If it has used its own keys for longer, it refuses, since they may have been replaced maliciously.
+    /// Opens the keys of the place. If several devices create an encrypted place at once, some keys give way to others. A device whose keys
+    /// gave way starts over with the prevailing ones. If it has used its own keys for longer, it refuses, since they may have been replaced
+    /// maliciously.
     private func openKeys(_ place: RemoteKeyDirectory, _ keys: PackedKeys) throws -> StoreKeys {
         do {
             return try StoreKeys.open(

@@ -194,7 +194,7 @@ extension PackedRun {
                 return size == part.size || size == PackedRun.notTold
             }
             there[digest] = parts.map(\.element.id)
-            // The others are sent again.
+            // All other parts are sent again.
             state.partials[digest]?.parts.removeLast(partial.parts.count - parts.count)
         }
         return there
@@ -249,7 +249,7 @@ extension PackedRun {
         return true
     }
 
-    /// Records that the service refuses a file of so many bytes; later packs have half.
+    /// Records that the service refuses a file of this many bytes; later packs have half.
     private func noteRefused(_ size: Int) {
         let most = max(1, min(size - 1, max(PackedSettings.leastPack, size / 2)))
         state.refusedSize = PackedState.RefusedSize(most: min(most, state.refusedSize?.most ?? .max), at: now)

@@ -31,7 +31,7 @@ package final class PackedRun {
     private var summarized: Coverage?
     /// The approximate size limit of a pack.
     var packLimit: Int { min(PackFormat.writtenFile, files.capabilities.largestFile ?? .max, state.refusedSize?.most ?? .max) }
-    /// The same for a pack that replaces others.
+    /// The approximate size limit of a pack that replaces others.
     var mergeLimit: Int { min(packLimit, state.cut?.most ?? .max) }
 
     init(
@@ -167,7 +167,7 @@ package final class PackedRun {
                 try takeRoot(name, contents)
             }
         }
-        // Otherwise a device that knows no root would create another beside the unreadable one.
+        // Without this error, a device that knows no root would create another one beside the unreadable one.
         if state.roots.isEmpty, let error = withheld.first?.error { throw error }
         for (name, error) in withheld { problems.append(ExchangeProblem(name: name.description, error: error)) }
         state.roots.sort { $0.name.id < $1.name.id }
@@ -222,7 +222,7 @@ package final class PackedRun {
     /// Processes the packs of this device in a listing.
     func lookAtOwn(_ listing: [PackName: Int]) throws {
         let paced = control.paced(.listing, doing: what)
-        // Others may have put any number of names at the remote.
+        // Other devices may have written any number of names at the remote.
         var own: [(key: PackName, value: Int)] = []
         for one in listing {
             try paced.step(0)

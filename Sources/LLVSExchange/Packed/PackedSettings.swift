@@ -8,7 +8,7 @@ package struct PackedSettings: Sendable {
     var earliest: Int64 = 1_750_000_000
     /// The source of random numbers, and of the times written into files.
     var random = PackRandom.system
-    /// Waits for so many seconds, or until the check throws.
+    /// Waits for this many seconds, or until the check throws.
     package var wait: @Sendable (Double, () throws -> Void) throws -> Void = { seconds, check in
         let end = Clock.steady() + seconds
         while Clock.steady() < end {
@@ -46,7 +46,7 @@ package struct PackedSettings: Sendable {
     static let longestWait: UInt64 = 3_600
     /// Seconds without merging after there was no room for it.
     static let roomWait: Int64 = 3_600
-    /// Seconds for which merged packs are smaller after one was not finished.
+    /// The seconds during which merged packs are made smaller, after a merge was not finished.
     static let cutLife: Int64 = 7 * 86_400
     /// Seconds for which a failed attempt is remembered.
     static let attemptLife: Int64 = 30 * 86_400
@@ -70,7 +70,7 @@ package struct PackedSettings: Sendable {
     /// How often one exchange reads a pack again because versions that it waits for have arrived, and how often it reads a file of a large
     /// value.
     static let looks = 4, partReads = 4
-    /// The most versions that are tracked as those for which one pack waits.
+    /// The most missing versions that are tracked for one waiting pack.
     static let followed = 4_096
     /// The most parts of large values that one exchange requests although no listing shows them, since a listing may be behind.
     static let unlistedParts = 4
@@ -94,8 +94,8 @@ package struct PackedSettings: Sendable {
     /// The most unusable files, and the most unread names in `base/`, that the device remembers: others may upload any number of them.
     static let badLimit = 10_000, wantedLimit = 10_000
     static let rootsLimit = 16
-    /// Limits of parts of large values that others report as damaged: those to check in one exchange, those that wait to be checked, and
-    /// those that are remembered as intact.
+    /// Limits for parts of large values that other devices report as damaged: how many are checked in one exchange, wait to be checked, and
+    /// are remembered as intact.
     static let claimsRead = 2, claimsLimit = 16, claimsKept = 1_024
     /// Returns the seconds until a part that was found intact is read again because another device reports it as damaged.
     static func claimPause(after found: Int) -> Int64 { Int64(3_600) << Int64(min(max(0, found - 1), 7)) }

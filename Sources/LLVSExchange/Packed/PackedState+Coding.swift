@@ -6,7 +6,7 @@ extension PackedState {
     /// With or without a pin, and with temporary state.
     private static let fullMagic = Array("LLVSPR3\n".utf8)
     private var isFull: Bool { rekeying != nil || !oldBlobs.isEmpty || !partials.isEmpty || (pin != nil && !blobs.isEmpty) || hasMore }
-    /// As that, with later additions.
+    /// The same format with later additions.
     private static let openMagic = Array("LLVSPR4\n".utf8)
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         bytes.withUnsafeBytes { SHA256.digest($0) }.prefix(16)

@@ -168,7 +168,7 @@ struct PackedState {
     var oldBlobs: Set<PackID> = []
     /// The sizes of their parts, if this device sent or read them.
     var partSizes: [PackID: Int] = [:]
-    /// When a full listing first lacked a part of them, or had it with another size.
+    /// The time at which a full listing first lacked a part of these blobs, or listed a part with another size.
     var missingBlobs: [PackID: Int64] = [:]
     /// Damaged parts of values that this store lacks: the next pack reports them, for devices that have them.
     var damagedParts: [PackID: DamagedPart] = [:]

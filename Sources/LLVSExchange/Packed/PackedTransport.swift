@@ -166,7 +166,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             }
         }
     }
-    /// It reports every new name where packs are, also those that this device wrote.
+    /// An observation reports every new name in the folders of packs, also names that this device wrote.
     package var hearsItself: Bool { true }
     package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? {
         // Each device leaves its newest pack in `log/`, so changes in `base/` alone are no news.

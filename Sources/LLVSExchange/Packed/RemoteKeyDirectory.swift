@@ -95,7 +95,7 @@ package final class RemoteKeyDirectory: KeyDirectory {
         if let withheld { throw withheld }
         return false
     }
-    /// How many files of each kind are checked: all are alike, unless others put foreign ones there.
+    /// How many files of each kind are checked. All are alike, unless another program adds foreign ones.
     private static let looked = 4
     static func keysAreGone(_ place: String) -> StoreError {
         StoreError(

@@ -14,7 +14,7 @@ final class TransferRate: Sendable {
 
     var now: Double { clock() }
 
-    /// Records that so many bytes were moved since `start`.
+    /// Records that this many bytes were moved since `start`.
     func moved(_ bytes: Int, since start: Double, _ direction: Direction) {
         let now = clock(), seconds = now - start
         guard bytes >= TransferRate.least, seconds > 0 else { return }
@@ -31,7 +31,7 @@ final class TransferRate: Sendable {
 }
 
 extension PackedRun {
-    /// Returns whether there is time for so many bytes; true if unknown.
+    /// Returns whether there is time for this many bytes; true if unknown.
     func hasTime(for bytes: Int, _ direction: TransferRate.Direction) -> Bool { (timeFor(direction) ?? .max) >= bytes }
 
     /// Returns the bytes for which there is time; nil: unlimited or unknown.

@@ -9,7 +9,7 @@ struct WaitingPacks {
     }
     private var packs: [PackName: Waiting] = [:]
     private var followers: [VersionID: [PackName]] = [:]
-    /// Packs for which all have arrived, and for which some have.
+    /// Packs for which all missing versions have arrived, and packs for which some have.
     private var ready: Set<PackName> = [], partial: Set<PackName> = []
     /// How often each was read.
     private var looks: [PackName: Int] = [:]
@@ -35,7 +35,7 @@ struct WaitingPacks {
     ///   - others: those of them that are not in the pack itself; if there are none, the pack is ready when one of its own arrives.
     mutating func wait(_ name: PackName, size: Int, for ids: Set<VersionID>, others: Set<VersionID>) {
         var left = others.isEmpty ? ids : others
-        // Bounded, since each takes memory; so many are rare.
+        // The ids are bounded, since each takes memory. Packs with more of them are rare.
         if left.count > PackedSettings.followed { left = Set(left.prefix(PackedSettings.followed)) }
         packs[name] = Waiting(size: size, left: left)
         for id in others.isEmpty ? left : left.union(ids.prefix(PackedSettings.followed)) { followers[id, default: []].append(name) }

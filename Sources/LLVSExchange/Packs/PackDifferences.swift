@@ -72,7 +72,7 @@ struct PackDifferences {
         guard place <= Differencing.largestPlace else { return nil }
         /// Returns the most stored bytes of a difference from the first value of a way; nil if that value may not be the base.
         func room(_ way: ArraySlice<(version: VersionID, node: Node)>) -> Int? {
-            // If the id is not computed, the reader may have recorded another value under it.
+            // If the id is not a content id, the reader may have recorded another value under it.
             guard let base = way.first, base.version.hasContentForm, base.node.place < place,
                 Differencing.isWithinLimits(way.map(\.node.size), of: data.count),
                 case let room = min(whole.node.size / 2 - base.node.way, data.count - 64), room > 0

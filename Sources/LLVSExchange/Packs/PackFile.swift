@@ -7,7 +7,7 @@ struct PackFile {
 
     /// - Parameters:
     ///   - bytes: the whole file.
-    ///   - stores: the store ids of the roots. For a root its own one counts.
+    ///   - stores: the store ids of the roots at the place. A pack of another store is refused. A root is not compared with them.
     ///   - size: the size according to a listing.
     ///   - sealing: how the pack is stored in the file.
     /// - Throws: `PackFault`. Then nothing of the file may be used.

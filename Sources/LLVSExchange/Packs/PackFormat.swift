@@ -68,9 +68,9 @@ package struct PackFault: Error {
         case newer
         /// It exceeds a limit.
         case tooLarge
-        /// Its store id is not that of any root.
+        /// The pack's store id is not the store id of any root.
         case otherStore
-        /// It is encrypted with keys that are missing.
+        /// The pack is encrypted with keys that are missing.
         case keyMissing
     }
     let kind: Kind

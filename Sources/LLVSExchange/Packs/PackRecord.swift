@@ -113,7 +113,7 @@ package struct PackRecord {
             place, at: UInt64(entry.bodyOffset), size: entry.size, id: entry.id, stored: id, anew: false
         ) { form -> [UInt8]? in
             guard case .difference(let bytes) = form, case .difference(let difference) = ValueDifference.read(bytes, size: entry.size),
-                // If the id is not computed, the other side may have recorded another value under it.
+                // If the id is not a content id, the other side may have recorded another value under it.
                 difference.base.hasContentForm, difference.checksum == Bytes.crc32c(data)
             else { return nil }
             let plain = try difference.plain(

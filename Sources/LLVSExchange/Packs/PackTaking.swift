@@ -11,11 +11,11 @@ struct PackTaking {
     /// Fetches a large value into `blobs`. Nil if all available values are in `blobs` already.
     private let fetch: ((BlobReference, SpooledBlobs) throws -> BlobSource)?
     enum BlobSource {
-        /// It is missing, or does not match its reference.
+        /// The blob is missing, or does not match its reference.
         case none
-        /// It was read from the parts in its reference.
+        /// The blob was read from the parts in its reference.
         case found
-        /// It was copied from a present version.
+        /// The blob was copied from a present version.
         case copied
     }
     /// Returns the first missing large value of a version, before any is fetched; nil if none is known to be missing. The closure is nil
@@ -172,7 +172,7 @@ struct PackTaking {
         switch try PackedVersion.form(payload) {
         case .inside:
             size = payload.count
-            // Valid as long as the block.
+            // Valid as long as the block is.
             read = { offset, buffer in
                 buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: payload[Int(offset)..<Int(offset) + buffer.count]))
             }
@@ -198,7 +198,7 @@ struct PackTaking {
         for blob in named where try !isFetched(blob, entry.id, &outcome) {
             throw MissingBlob(blob: blob)
         }
-        // A present version does not count again. So each exchange receives more of what the previous one had to leave.
+        // A present version does not count again, so each exchange receives more than the one before it.
         if large > 0, try !store.unknown(among: [entry.id]).isEmpty, !account.spend(large) { throw OverBudget() }
         try spend(PackedVersion.differenceBytes(contents, read), on: entry.id, &outcome)
         let received: Store.ReceivedVersion

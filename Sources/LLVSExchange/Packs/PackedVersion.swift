@@ -27,7 +27,7 @@ package enum PackedVersion {
         package var header: RecordHeader
         /// The offset of the record, and its size in bytes.
         var start: Int, length: Int
-        /// By the digests in their names.
+        /// The references of large values, by the digests in their names.
         package var blobs: [PackID: BlobReference]
     }
 
@@ -87,7 +87,7 @@ package enum PackedVersion {
         switch try record.header() {
         case .whole(let header):
             guard header.id == id else { throw PackFault.damaged("its record is that of the version \(header.id)") }
-            // Who may make others' values hollow is not decided yet.
+            // It is not decided yet which devices may make values hollow for other devices.
             guard !header.hasHollow else { throw PackFault.newer("its record has hollow changes, which are not taken from others") }
             return header
         case .newer(_, let what): throw PackFault.newer("its record has \(what), which this library does not know")
@@ -103,7 +103,7 @@ package enum PackedVersion {
         let start = UInt64(contents.start)
         return try largeBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same for a payload in memory.
+    /// Returns the bytes of the values that are in blobs, for a payload in memory.
     package static func largeBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try largeBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
@@ -124,7 +124,7 @@ package enum PackedVersion {
         let start = UInt64(contents.start)
         return try differenceBytes(contents, RecordReader(length: UInt64(contents.length)) { try read(start + $0, $1) })
     }
-    /// The same for a payload in memory.
+    /// Returns the bytes of the values that are differences, for a payload in memory.
     package static func differenceBytes(_ contents: Contents, _ payload: [UInt8]) throws -> UInt64 {
         try differenceBytes(contents, RecordReader(payload, from: contents.start, length: contents.length))
     }
@@ -156,7 +156,7 @@ package enum PackedVersion {
         return try received(contents, reader, withBase: withBase, value: value)
     }
 
-    /// The same for a payload in memory.
+    /// Returns a version whose contents are a payload in memory, as a store receives it.
     package static func received(
         _ contents: Contents, _ payload: [UInt8], withBase: WithBase, value: (BlobReference) throws -> Store.Pulled
     ) throws -> Store.ReceivedVersion {
@@ -241,7 +241,7 @@ package enum PackedVersion {
             case .newer: throw PackFault.newer("a value of it is a difference of a kind that this library does not know")
             case .damaged: throw damaged
             case .difference(let difference):
-                // As with values: the block is deflated already.
+                // Refused like a deflated value, since the block is deflated already.
                 guard !difference.isDeflated else {
                     throw PackFault.damaged("a difference of it is deflated within its record, which no writer does")
                 }

@@ -26,7 +26,7 @@ package final class SourceAccount {
         self.leastDifferences = leastDifferences; self.differenceFactor = differenceFactor
     }
 
-    /// The account of the values that are differences of one direction of a link: docs/live-protocol.md, "DATA".
+    /// Returns the account for the differences that one side of a link sends: docs/live-protocol.md, "DATA".
     package static func ofLink() -> SourceAccount { SourceAccount(leastDifferences: 256 << 20) }
 
     /// Counts bytes that were received.

@@ -38,7 +38,7 @@ package final class SpooledBlobs {
         guard name.last == filling.nextPart, !filling.isEnded, filling.size <= Limits.valueSize - size, count < PackFormat.blobsLimit else {
             throw PackFault.damaged("a part of a large value is not the one that is due")
         }
-        // Stored back in any case, so that what was written is removed even after an error.
+        // Store the state in any case, so that the written bytes are removed even after an error.
         defer { current = filling }
         let isLast = size < PackFormat.partSize
         try makeRoom(size, in: &filling, whole: isLast && filling.size == 0 ? size : nil)
@@ -104,7 +104,7 @@ package final class SpooledBlobs {
         return .written(own)
     }
 
-    /// Calls with a function that reads a blob.
+    /// Returns a function that reads a blob; nil if the blob is not complete, or has another size.
     func read(_ reference: BlobReference) throws -> ((UInt64, UnsafeMutableRawBufferPointer) throws -> Void)? {
         guard let value = finished[reference.digest], UInt64(value.size) == reference.size else { return nil }
         switch value {

@@ -137,7 +137,7 @@ struct PackReading {
         } catch let fault as PackFault { throw fault.error("The pack") }
     }
 
-    /// Returns the name that a file would have at a remote. All but the id is in its header.
+    /// Returns the name that a file would have at a remote. Its header has everything in the name except the id.
     private func name(_ kind: PackKind, _ id: PackID, _ bytes: [UInt8]) throws -> PackName {
         guard bytes.count >= PackFormat.headerSize + PackFormat.trailerSize else { throw PackFault.damaged("a file of it is too short") }
         return try bytes.withUnsafeBytes { raw in

@@ -31,7 +31,7 @@ package protocol RemoteFiles: AnyObject, Sendable {
     func changes(since token: [UInt8], _ check: Check) throws -> RemoteChanges?
     /// Prepares the first upload: creates the directory for uploads, and removes files that uploads left a day ago or longer.
     func prepareUploads(_ check: Check) throws
-    /// Returns whether the place accepts other files than one that it refused; false if that cannot be determined.
+    /// Returns whether the place accepts files other than the refused one; false if that cannot be determined.
     func takesAnother(_ check: Check) throws -> Bool
     /// Calls back, on a thread of its own, after files may have appeared in one of these directories, until the observation is cancelled.
     /// Returns nil if the place reports no news. A missing directory is observed once it exists.

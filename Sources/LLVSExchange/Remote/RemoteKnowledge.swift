@@ -34,7 +34,7 @@ struct RemoteKnowledge {
     var fresh: (listing: ExchangeListing, until: Double)?
     /// The names of the versions when last all of them had their changes files, and there were no others.
     private(set) var checked: Digest?
-    /// Files that were sent since the last listing together with one that was refused.
+    /// Files that were sent since the last listing in the same request as a refused file.
     var sent: Set<String> = []
     private var current: (digest: Digest, mark: UInt64)?
     private var sizes: [VersionID: Int] = [:]

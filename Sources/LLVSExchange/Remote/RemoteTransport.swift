@@ -210,7 +210,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
                 }
             }
             if let refusal {
-                // The others are sent again one by one; existing files are not published twice.
+                // The files that were not sent are sent again one by one; existing files are not published twice.
                 lock.withLock { known.sent.formUnion(sent) }
                 throw refusal
             }

@@ -10,10 +10,10 @@ struct IndexFile {
     private static let magic = Array("LLVSIDX2".utf8)
     /// The most bytes of an entry: key and id.
     private static let mostEntry = 5_120 + 1_024
-    /// The entries together have at most so many times the bytes of the file. Larger indexes are neither written nor read: otherwise a
+    /// The entries together have at most this many times the bytes of the file. Larger indexes are neither written nor read: otherwise a
     /// small file of long entries that share nearly all of their bytes could take any amount of memory.
     private static let mostExpansion = 64
-    /// Entries are inserted into the tree in batches of about so many bytes.
+    /// Entries are inserted into the tree in batches of about this many bytes.
     private static let stretch = 4 << 20
 
     let version: VersionID
@@ -115,7 +115,7 @@ struct IndexFile {
         (version, checksum, root, values) = read
     }
 
-    /// Returns whether it is a key followed by an id that may have it.
+    /// Returns whether an entry is a valid key, followed by an id that fits the index.
     private static func isEntry(_ entry: [UInt8], _ definition: IndexDefinition) -> Bool {
         entry.withUnsafeBytes { entry in
             let size = IndexKey.size(entry, parts: definition.parts, folds: definition.folds)

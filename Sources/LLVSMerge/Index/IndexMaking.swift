@@ -8,11 +8,12 @@ struct IndexMaking {
     private static let mostRead = 512, mostReadBytes = 1 << 20
     /// The bytes of entries sorted together, and the bytes of entries from the values of one work item: a few values may have many.
     private static let mostSorted = 16 << 20, mostOfPiece = 2 << 20
-    /// Up to so many differences are always applied; more are applied only if they are at most this fraction of the values.
+    /// Up to this many differences are always applied; more are applied only if they are at most this fraction of the values.
     private static let fewDifferences = 64, largestPart = 4
-    /// For this many lookups or more, making a map takes less time than they do without it.
+    /// For this many lookups or more, making a map takes less time than lookups without one.
     private static let fewLookups = 16
-    /// Up to so many changes of entries are inserted into the tree at once. More form an overlay until another tree is made from this one.
+    /// Up to this many changes of entries are inserted into the tree at once. More changes form an overlay until another tree is made from
+    /// this one.
     private static let fewChanges = 16
     /// If entries share more leading bytes than this, a leaf holds any number of them. It is large enough to separate ids after one long
     /// key.

@@ -4,7 +4,7 @@ final class IndexOverlay: @unchecked Sendable {
     // Sendable: immutable.
     /// Keys that lie in `memory`, each once. A change without an entry is a removal.
     let changes: [MapChange]
-    /// For each position the balance of additions and removals before it; at the end that of all.
+    /// For each position the additions minus the removals before it; the last entry is the total.
     private let more: [Int32]
     private let memory: UnsafeMutableRawBufferPointer
     /// The bytes that it takes.

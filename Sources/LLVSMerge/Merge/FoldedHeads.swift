@@ -73,7 +73,7 @@ final class FoldedHeads {
         if i < merged.count, merged[i].bases == known.bases {
             merged[i] = known
         } else {
-            // On a line from the newest down, this inserts at the end.
+            // If a line is walked from the newest version down, this appends.
             merged.insert(known, at: i)
         }
         if merged.count > FoldedHeads.mostHeads { merged = stride(from: merged.count & 1 ^ 1, to: merged.count, by: 2).map { merged[$0] } }
@@ -139,7 +139,7 @@ extension History {
 }
 
 extension Store {
-    /// If the first side holds so many times the others' ids, the others' ids are looked up in it.
+    /// If the first side holds this many times as many ids as the others, their ids are looked up in it.
     private static let muchLarger = 4
 
     /// Returns a head that was merged before this one and is near it; nil if there is none.
@@ -194,7 +194,7 @@ extension Store {
     ) throws -> (keys: [UnsafeRawBufferPointer], arena: ByteArena)? {
         let most = MapPolicy.mostComparedWithMaps
         guard lock.withRead({ dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
-        // An id that neither the second side nor any ancestor holds is only on the first side, and stays.
+        // If neither the second side nor any ancestor holds an id, it is on the first side alone, and stays.
         var keys: [UnsafeRawBufferPointer] = []
         let arena = ByteArena()
         var left = try (maps.map(first, control)?.count ?? 0) / Store.muchLarger

@@ -51,7 +51,7 @@ struct MergeChanges {
         append(RecordChange(kind: stored == nil ? .preserveRemoval : .preserve, id: key, storedVersion: stored))
     }
 
-    /// The same, with the entry. Only for records that are stored: those of a fold's steps may move.
+    /// Does the same, and appends the entry. Only for stored records: records of the steps of a fold may move.
     mutating func append(_ key: UnsafeRawBufferPointer, preserving stored: (version: VersionID, entry: MapEntry)?) {
         append(key, preserving: stored?.version)
         if let stored { located[located.count - 1] = stored.entry }

@@ -103,7 +103,7 @@ struct CountedIDs {
         for version in [versions.0, versions.1] {
             guard let entry = try store.schemaEntry(at: version) else { continue }
             if let problem = try store.problem(ofSchema: entry), problem.isUnknownMerge {
-                // It is not known what they count.
+                // It is unknown what rules of a newer library count.
                 areAll = true
             } else if let schema = try store.countingSchema(entry) {
                 found.append(schema)

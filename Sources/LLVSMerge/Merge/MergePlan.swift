@@ -1,6 +1,6 @@
 /// The outcome of preparing a merge: nothing to store, or a version to store.
 enum MergeOutcome {
-    /// One version is an ancestor of the other, or both are the same. This one is the result.
+    /// One version is an ancestor of the other, or both are the same. The associated version is the result.
     case fastForward(UInt32)
     case version(Version, first: UInt32, second: UInt32, changes: MergeChanges)
 }
@@ -71,7 +71,7 @@ extension Store {
         if let byRules {
             // The common case is a store without rules: the first side has none, and the second side adds none.
             if byRules.given == nil, byRules.merger == nil, undone == nil, bases.count == 1 {
-                // In a fold, the previous merge has established that.
+                // In a fold, the previous merge may have found that there are no rules.
                 let onFirst = line.withoutRules == first ? nil : try maps.prevailing(at: first)
                 if try onFirst.flatMap(schemaEntry) == nil,
                     let changes = try changesOfSecond(

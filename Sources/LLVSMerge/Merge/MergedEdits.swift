@@ -14,7 +14,7 @@ final class MergedEdits {
     enum Undoing {
         /// Both results of the last merge, with the edit and without it.
         /// - `records`: the decisions of the merge without it.
-        /// - `lost`: what the merges dropped of the edit, the last merge first.
+        /// - `lost`: the parts of the edit that the merges dropped, the last merge first.
         /// - `isSure`: false if more edits may have lost against the edit than are known.
         case merged(Part, records: ConflictRecords, lost: [Part], isSure: Bool)
         /// The edit lost, and the value was not changed since: there is nothing to undo.
@@ -120,7 +120,7 @@ final class MergedEdits {
     private func outcome(
         _ base: ContentBase.Found, _ x: SideValue, _ y: SideValue?, _ merged: SideValue?, edit: Part, _ held: HeldMerge
     ) throws -> Outcome {
-        // Its times must stay, so that it is the newer or the older side as before.
+        // The reverted value keeps its times, so that it remains the newer or the older side.
         func reverted() throws -> SideValue? {
             try held.dated(held.undone(edit, in: x), as: x)
         }
@@ -134,7 +134,7 @@ final class MergedEdits {
             return .step(step(outcome.value(newer: without, older: y)), outcome.records)
         }
         if try held.areSame(base.held, x) { return .nothingLost }
-        // Then it was not decided inside the value, but for the whole value.
+        // The merge decided for the whole value, not inside it.
         if try held.areSameDocument(merged, x) {
             let without = try reverted()
             return .step(step(try held.areSameDocument(without, base.held) ? y : without), ConflictRecords())
@@ -165,7 +165,7 @@ final class MergedEdits {
         return .merged((now, made.before), records: records, lost: [], isSure: true)
     }
 
-    /// Returns the value of the edit's line, and the same without what the merge dropped of it.
+    /// Returns the value of the edit's line, and that value without the part that the merge dropped.
     private static func lostPart(of step: Step, _ held: HeldMerge) throws -> Part {
         (step.edit.edited, try held.undone((step.result.before, step.edit.before), in: step.result.edited))
     }
@@ -224,7 +224,7 @@ extension HeldMerge.Outcome {
 /// Finds the common ancestors of a line and others that are merged into it, one after another. After a few of them, it records all
 /// ancestors of the line, so that each version is walked only once.
 private struct LineAncestors {
-    /// Up to so many lines are walked one by one.
+    /// Up to this many lines are walked one by one.
     private static let few = 16
     private var known = MergedAncestry(), tip = History.none, asked = 0
 
@@ -243,7 +243,8 @@ private struct LineAncestors {
     }
 }
 
-/// Finds where the ancestors of a version meet others: those that a walk reaches without passing another. O(versions before these).
+/// Finds the first common ancestors of a version and others: those that a walk from the version reaches without passing another one.
+/// O(versions before these).
 private struct CommonPlaces: HistoryPass {
     private let others: MergedAncestry
     private var stack: [UInt32], seen: Set<UInt32> = [], found: [UInt32] = []

@@ -10,7 +10,7 @@ final class MergedLine {
         var generation: UInt32
         var oldestAbove = History.none
     }
-    /// From the first version back, as far as it was needed.
+    /// The line from its first version back, as far as it was needed.
     private var links: [Link] = []
     /// The version on top, and the oldest version that those above the first link preserve, the top included.
     private var top = History.none

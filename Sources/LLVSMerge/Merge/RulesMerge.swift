@@ -163,7 +163,7 @@ struct RulesMerge {
 
     /// The conflict records so far, in byte order of the ids.
     var orderedRecords: [(id: [UInt8], records: ConflictRecords)] {
-        // They are made in order, except for those of the rules themselves.
+        // Records are made in order, except the records of the rules themselves.
         let isOrdered = records.indices.dropFirst().allSatisfy { Bytes.compare(records[$0 - 1].id, records[$0].id) < 0 }
         return isOrdered ? records : records.sorted { Bytes.compare($0.id, $1.id) < 0 }
     }

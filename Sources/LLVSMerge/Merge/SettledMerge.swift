@@ -6,7 +6,7 @@
 /// state won instead, each device could make its own answer the newer one by merging again. So devices that repeatedly merge their
 /// answers converge to the largest, in whatever order they do it.
 extension Store {
-    /// Returns the changes of the merge version: none if the first version's state wins, else everything in which the second one differs.
+    /// Returns the changes of the merge version: none if the first version's state wins, otherwise every difference of the second version.
     ///
     /// States with the same bytes are compared, too: what one merge treats as equal may have different references for another.
     func changesOfLarger(

@@ -35,7 +35,7 @@ extension Store {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
             try checkWritable("Merging")
-            // From here on it is stored, even if the call is cancelled.
+            // From here on the version is stored, even if the call is cancelled.
             try paced.look()
             commits.inFlight.begin(version.id)
             defer { commits.inFlight.end(version.id) }
@@ -130,13 +130,13 @@ extension Store {
             if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
         }
         func look() throws { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
-        // Which of the heads descend from `into`: that side is `ours`.
+        // Find the heads that descend from `into`: their side is `ours`.
         let heads = groups.flatMap { $0 }
         fold.holders =
             heads.contains(target)
             ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         let preparing = control.within(.adding, 0, of: 0)
-        // For all groups at once: each would walk the same history.
+        // Do this for all groups at once, since each would walk the same history.
         var joined: [UInt32] = [], told = try areSettled(groups.filter { $0.count > 1 }, preparing)[...]
         for group in groups {
             let settled = group.count > 1 ? told.prefix(group.count) : []
@@ -240,7 +240,7 @@ extension Store {
                 result = next
                 continue
             }
-            // If they have no common ancestor, the roots are no merges of one side.
+            // Without a common ancestor, the roots are no merges of one side.
             let isSettled = areSettled[areSettled.startIndex + i + 1]
             line.hasFoundNoRules = false
             let outcome = try prepareMerge(

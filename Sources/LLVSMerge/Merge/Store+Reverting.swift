@@ -89,7 +89,7 @@ extension Store {
     }
 }
 
-/// Merges values onto a head in other roles than those of a merge of versions, one version after another.
+/// Merges values onto a head, one version after another. Base and sides have other roles than in a merge of versions.
 package struct SwappedMerge {
     private let store: Store
     private let head: UInt32

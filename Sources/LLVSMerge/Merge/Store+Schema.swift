@@ -79,7 +79,8 @@ extension Store {
         } catch let problem as InvalidRules { return problem }
     }
 
-    /// Returns the rules that apply: the prevailing ones, or if these are not valid, the newest valid ones before them, with a record.
+    /// Returns the rules that apply: the prevailing rules. If these are invalid, returns the newest valid rules before them, and adds a
+    /// record.
     func prevailingSchema(
         _ entry: MapEntry?, _ sides: [MapEntry], _ records: ConflictRecords
     ) throws -> (MergeSchema?, ConflictRecords) {
@@ -104,7 +105,7 @@ extension Store {
     func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
         var open: [MapEntry] = [], seen: Set<UInt32> = []
         for entry in entries where seen.insert(entry.version).inserted { open.append(entry) }
-        // Entries that were the only candidate at some point. What is found before one of them does not depend on the query.
+        // Entries that were the only candidate at some point. What the search finds after such an entry does not depend on the query.
         var alone: [UInt32] = []
         func found(_ entry: MapEntry?) -> MapEntry? {
             validSchemas.keep(alone, entry)

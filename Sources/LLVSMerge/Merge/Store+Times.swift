@@ -21,8 +21,8 @@ extension Store {
     }
 }
 
-/// Finds, among a version and its ancestors, the last one that was made at or before a time, of those that the walk reaches only through
-/// later versions.
+/// Finds the last version that was made at or before a time, among a version and its ancestors. The walk continues only through later
+/// versions.
 private struct StoodSearch: HistoryPass {
     let time: Double
     private var stack: [UInt32], seen: Set<UInt32>, newest: UInt32?

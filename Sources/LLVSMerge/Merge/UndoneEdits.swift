@@ -137,7 +137,8 @@ package final class UndoneEdits {
     /// a merge.
     private func targets(of version: UInt32) throws -> [UInt32] {
         if let known = named[version] { return known }
-        // Undos nearby are looked up with it, as many as are known, so that few walks look up any number of them.
+        // Look up as many undos near it as are known already. The number grows with each look-up, so that few walks find any number of
+        // undos.
         let more = namedCount
         let near = store.lock.withRead { () -> [UInt32] in
             let undos = store.dag.undos, at = store.dag.countOfUndos(before: version)
@@ -415,7 +416,7 @@ package final class UndoneEdits {
     private func changesNothing(_ step: Step, _ first: UInt32, _ held: HeldMerge, _ table: inout [UInt32: Made]) throws -> Bool {
         switch step.kind {
         case .save, .undo: return true
-        // It may keep members of a later form.
+        // An undone version may keep members of a later form.
         case .undone: return try found(first, held.key, &table).isActual
         case .merge(let other):
             let sides = try sides(of: step.version), bases = sides.bases
@@ -445,7 +446,7 @@ package final class UndoneEdits {
         return found
     }
 
-    /// Returns the hashes of those of the ids that versions may have changed; nil if unknown.
+    /// Returns the hashes of the ids that the versions may have changed; nil if unknown.
     private func changed(by versions: [UInt32]) throws -> Set<UInt32>? {
         var all: Set<UInt32> = []
         for version in versions {

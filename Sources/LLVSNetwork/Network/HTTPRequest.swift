@@ -197,7 +197,7 @@ package enum HTTPVerdict {
     case signedAtWrongTime
     /// A retry may succeed.
     case passing
-    /// Too many requests: the whole account pauses for a while.
+    /// Too many requests were made: the whole account pauses for a while.
     case tooMany
 }
 
@@ -216,7 +216,7 @@ package struct HTTPSettings: Sendable {
     package var signature: (any RequestSignature)?
     /// Replaces all other sources of credentials: returns some, or others than the refused ones. The second parameter is the call's check.
     package var renew: (@Sendable (_ refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials?)?
-    /// Interprets answers whose meaning differs from their status.
+    /// Interprets answers whose status does not say what they mean.
     package var judge: (@Sendable (HTTPResponse, HTTPRequest) -> HTTPVerdict)?
     /// Returns the address of a request at each attempt; nil: its own address.
     package var readdress: (@Sendable (HTTPRequest) -> HTTPAddress?)?

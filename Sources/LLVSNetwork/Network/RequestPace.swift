@@ -24,7 +24,7 @@ package final class RequestPace: Sendable {
         state = Guarded(State(tokens: self.depth, refilled: Clock.steady(), notBefore: notBefore))
     }
 
-    /// By `Clock.steady`: no request is made before.
+    /// The time by `Clock.steady` before which no request is made.
     var notBefore: Double { state.withLock { $0.notBefore } }
     package func pause(until time: Double) {
         let time = min(time, Clock.steady() + RequestPace.longestPause)

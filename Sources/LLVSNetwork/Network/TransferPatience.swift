@@ -6,7 +6,7 @@ struct TransferPatience: Sendable {
     /// The rates, in bytes a second, at which the bucket stays level. The rate for listings is higher, since one request at a time fetches
     /// them.
     static let leastRate = 256.0, leastListingRate = 1_024.0
-    /// The capacity of the bucket of one transfer, and of that of a server with all its transfers, as multiples of the time-out.
+    /// The capacity of the bucket of one transfer, and of the bucket of a server for all its transfers, as multiples of the time-out.
     static let ofTransfer = 2.0, ofServer = 10.0
     /// The seconds that an answer adds besides its bytes, unless it is a listing.
     static let answer = 5.0

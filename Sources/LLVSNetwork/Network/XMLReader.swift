@@ -57,7 +57,7 @@ final class XMLReader: HTTPBodyReader {
 
     private func parse(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws {
         if let failure { throw failure }
-        // In pieces, so that the limit between events is checked.
+        // Parse in pieces, so that the limit is checked between events.
         var left = bytes[...]
         repeat {
             let piece = UnsafeRawBufferPointer(rebasing: left.prefix(64 << 10))

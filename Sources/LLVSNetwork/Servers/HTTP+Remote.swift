@@ -1,4 +1,4 @@
-// What services over HTTP have in common.
+// The parts that services over HTTP have in common.
 
 extension HTTPSettings {
     /// The requests of an account per second if the service's limit is not known, and those at once: a minute's, which no exchange in
@@ -66,7 +66,7 @@ extension RemoteContents {
         case 416: self = .bytes([], isWhole: false)
         case 403, 423:
             let failure = error(response, request.what)
-            // Too many requests are not about the file; a locked file is.
+            // "Too many requests" concerns the server as a whole. A locked file (423) concerns this file alone.
             guard response.status == 423 || failure.code != .busy else { throw failure }
             self = .unreadable(failure)
         default: throw error(response, request.what)

@@ -12,7 +12,7 @@ final class S3Answer: XMLReader.Handler, HTTPBodyReader {
 
     /// - Parameters:
     ///   - what: the answer in messages.
-    ///   - root: the prefix of the root's name; with another root it is no such answer.
+    ///   - root: the prefix of the root element's name. A document with another root is not this answer.
     ///   - each: the name of the elements.
     init(_ what: String, root: String, each: String = "", expat: Expat) throws {
         self.what = what; self.root = root; self.each = each

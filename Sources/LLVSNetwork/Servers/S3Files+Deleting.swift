@@ -69,7 +69,7 @@ extension S3Files {
             case UInt8(ascii: "&"): out += Array("&amp;".utf8)
             case UInt8(ascii: "<"): out += Array("&lt;".utf8)
             case UInt8(ascii: ">"): out += Array("&gt;".utf8)
-            // Otherwise a carriage return, for example, would become a line feed.
+            // Escape control characters: in XML a carriage return, for example, would become a line feed.
             case 0..<0x20: out += Array("&#\(byte);".utf8)
             default: out.append(byte)
             }

@@ -70,7 +70,7 @@ final class S3Listing: XMLReader.Handler, HTTPBodyReader {
         case ("Contents", "Key"), ("CommonPrefixes", "Prefix"): key = said
         case ("ListBucketResult", "EncodingType"): isEncoded = said.elementsEqual("url".utf8)
         case ("Contents", "Size"): size = Int(String(decoding: said, as: UTF8.self)).flatMap { $0 >= 0 ? $0 : nil }
-        // In quotes, which some services omit.
+        // The digest is in quotes, which some services omit.
         case ("Contents", "ETag"): digest = RemoteDigest(hex: String(decoding: said.filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self))
         case ("ListBucketResult", "IsTruncated"): isTruncated = said.elementsEqual("true".utf8)
         case ("ListBucketResult", "NextContinuationToken"): next = said.isEmpty ? nil : String(decoding: said, as: UTF8.self)

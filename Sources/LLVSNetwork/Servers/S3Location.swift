@@ -25,7 +25,7 @@ package struct S3Location: Sendable {
         guard let decoded, !decoded.utf8.contains(where: { $0 < 0x20 }) else {
             throw HTTPAddress.Refusal(why: "its path is not percent-encoded text")
         }
-        // Such parts are removed after the request was signed.
+        // libcurl removes such parts after the request was signed.
         guard !decoded.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else {
             throw HTTPAddress.Refusal(why: "its path has a part that is . or ..")
         }

@@ -196,7 +196,7 @@ package final class SFTPFiles: RemoteFiles, @unchecked Sendable {
         if found.isDirectory {
             return .refused(StoreError(.foreignFile, "\(address(file.name).shown) is not a file. Move it away, and send again."))
         }
-        // It is unknown whether this rename succeeded, or another device's.
+        // After a rename it is unknown whether the file is this one or another device's.
         if !isRename, found.size == file.data.size { return .published }
         if isRename, !file.replaces { return .exists }
         throw failure.error

@@ -52,7 +52,7 @@ final class SFTPListing: HTTPBodyReader {
 
     /// Handles a line that is not an entry: the rest of a name with a line end in it, which is not one of the library's files.
     private func finishRest() throws {
-        // Such a name may begin with its line end.
+        // A name of several lines may begin with a line end.
         let isBeginning = SFTPListing.read(line + Array(line.last == UInt8(ascii: " ") ? "x".utf8 : " x".utf8)) != nil
         guard isBeginning || isLastFound != nil else { throw unreadable("it does not list as OpenSSH does") }
         if isBeginning {
@@ -105,7 +105,7 @@ final class SFTPListing: HTTPBodyReader {
             return max(0, now - HTTPDate.days(clock[0], Int64(month) + 1, day) * 86_400)
         }
         guard clock.count == 2, (0...23).contains(clock[0]), (0...59).contains(clock[1]) else { return nil }
-        // It is within the last half year, or tomorrow in another zone.
+        // A date without a year is within the last half year, or tomorrow in another time zone.
         let year = 1970 + now / 31_556_952
         let candidates = [year + 1, year, year - 1].map {
             HTTPDate.days($0, Int64(month) + 1, day) * 86_400 + clock[0] * 3_600 + clock[1] * 60

@@ -97,7 +97,7 @@ extension WebDAVFiles {
             }
             throw WebDAVFiles.error(response, what)
         case .failure(let error):
-            // It is not known whether it was carried out.
+            // It is unknown whether the server carried out the request.
             guard error.code == .transport, try isThere(file, check) else { throw error }
             return .published
         }

@@ -47,7 +47,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
                     + "few files.")
         }
         if !hasSeenOwn, listed.isEmpty, let longest = elsewhere.map(\.parent).max(by: { $0.count < $1.count }) {
-            // Behind a proxy that shows the server under another path.
+            // The server may be behind a proxy that shows it under another path.
             listed = elsewhere.filter { $0.parent == longest && longest + [slash] + Array($0.entry.name.utf8) != longest }.map {
                 ($0.entry, $0.modified)
             }

@@ -257,7 +257,7 @@ public struct Salvage {
         if ends.isEmpty { return }
         try index.markKept(target.contains, file: { location($0).0 }, paced)
         let parting = try whereLinesPart(ends, index, paced)
-        // The versions made up to each point where lines part, so that each part of a line is processed once.
+        // The versions that were made so far, by the version at which lines part or end. So each part of a line is processed once.
         var grounds: [VersionID: SalvageLine.Ground] = [:]
         for end in ends {
             for id in try parts(of: end, parting, grounds, index, paced) {

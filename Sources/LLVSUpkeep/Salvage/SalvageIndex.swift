@@ -21,7 +21,7 @@ struct SalvageIndex {
     private(set) var order: [VersionID] = []
     /// Intact records, by their places.
     private var inOrder: [(place: RecordPlace, id: VersionID)] = []
-    /// For each of these the copied version whose record is the last up to there in its file.
+    /// For each record in `inOrder`, the copied version whose record is the last one up to there in the same file.
     private var keptBefore: [VersionID?] = []
     /// Records of a newer version of the library, and why they cannot be read.
     private(set) var newer: [(place: RecordPlace, error: StoreError)] = []
@@ -171,7 +171,7 @@ struct SalvageIndex {
             let digests = try whole.map { record in
                 (record: record, digest: try Memory.unlessShort(control) { try store.records.identityDigest(record.place, control) } ?? [])
             }
-            // Of records that are the same, the one with fewer hollow changes.
+            // If records are the same, the one with fewer hollow changes comes first.
             let sorted = digests.filter { !$0.digest.isEmpty }.sorted { a, b in
                 let order = Bytes.compare(a.digest, b.digest)
                 return order != 0 ? order < 0 : a.record.hollow < b.record.hollow

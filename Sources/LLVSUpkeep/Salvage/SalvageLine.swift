@@ -2,7 +2,7 @@
 /// value id the newest counts.
 struct SalvageLine {
     private enum Change {
-        /// In a record of the damaged store.
+        /// The value is in a record of the damaged store.
         case value(RecordPlace, VersionID, size: Int, isDifference: Bool, body: RecordTable.Entry?)
         case removed
     }
@@ -82,7 +82,7 @@ struct SalvageLine {
 
     private mutating func take(_ record: SalvageIndex.Record, _ control: PacedControl) throws {
         if !record.isTableWhole { isComplete = false }
-        // As far as its table can be read.
+        // Reads the table as far as possible.
         _ = try Memory.unlessShort(control) {
             try source.records.forEachChange(record.place) { entry, header in
                 try Memory.check()

@@ -232,7 +232,7 @@ extension Snapshots {
             size += received.sizeHint
             if size >= ExchangeLimits.batchSize || batch.count >= ExchangeLimits.batchCount {
                 try addBatch()
-                // Not after the last batch: then the restore is complete.
+                // Do not poll after the last batch, when the restore is complete.
                 try control.check(
                     .adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount),
                     doing: "Restoring the snapshot in \(transport.description)")

@@ -60,7 +60,7 @@ public struct Snapshots: Sendable {
                 if found.manifest.isForeign {
                     foreign = foreign ?? found
                 }
-                // Not by the time of making, since clocks may be wrong; versions are only ever added.
+                // Compare counts instead of times: clocks may be wrong, and versions are only ever added.
                 else if ours.map({ found.manifest.versionCount > $0.manifest.versionCount }) ?? true {
                     ours = found
                 }

@@ -17,7 +17,7 @@ const char *syncthing_is_missing(void);
 void start_syncthings(struct syncthing pair[2]);
 /* Stops both. They also end when the test does. */
 void stop_syncthings(struct syncthing pair[2]);
-/* Fails the test if one of them has ended. */
+/* Fails the test if one of the two processes has ended. */
 void check_syncthings(struct syncthing pair[2]);
 
 #endif

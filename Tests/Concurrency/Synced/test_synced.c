@@ -118,7 +118,7 @@ static void wait_until_in_step(struct syncthing pair[2]) {
     ledger_fail("for %d s nothing changes, and the folders are not in step: %s", UNCHANGED_SECONDS, what);
 }
 
-/* Whether one of the two begins with the other. */
+/* Returns whether one entry begins with the bytes of the other. */
 static int are_one_longer(const struct entry *a, const struct entry *b) {
     return memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size) == 0;
 }

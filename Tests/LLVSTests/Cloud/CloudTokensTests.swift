@@ -48,7 +48,8 @@ import Testing
         return (directory, path)
     }
 
-    /// Only its owner may open the lock file, whoever created it and with whatever permissions, since opening it suffices to hold the lock.
+    /// Only its owner may open the lock file, regardless of who created it with which permissions: a process that can open it can hold the
+    /// lock.
     @Test func nobodyElseMayOpenTheLock() throws {
         let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
         let made = try OpenFile(place, O_RDWR | O_CREAT)

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// Texts like those of the slow vectors, but shorter. With exactly the steps that it needs, a comparison finds everything; with one
+    /// Texts like those of the slow vectors, but shorter. A comparison with exactly as many steps as it needs finds everything. With one
     /// step less, its last gap becomes one replacement.
     @Test func stepsOfATextAreCounted() throws {
         #expect(TextAlignment.stepLimit == 1 << 26)

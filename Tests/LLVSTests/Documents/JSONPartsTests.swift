@@ -4,7 +4,7 @@ import Testing
 
 @testable import LLVSDocuments
 
-/// Parts of texts that are found without a tree are those of the tree. Both agree on what is JSON.
+/// Finding parts of a text without a tree gives the same parts as the tree. Both accept the same texts as JSON.
 @Suite("Parts of JSON") struct JSONPartsTests {
     private static let pointers = [
         "", "/a", "/b", "/b/c", "/b/c/d", "/a/0", "/a/1", "/a/1/a", "/a/01", "/é", "/a~1b", "/long name of a member",

@@ -42,7 +42,7 @@ import Testing
         #expect(code { _ = try third.adding(memberB, in: place, crypto) } == .invalidArgument)
         #expect(code { _ = try third.rotating("", removing: [b.recipient], in: place, clock, crypto) } == .invalidArgument)
         #expect(code { _ = try third.rotating("", removing: [a.recipient], in: place, clock, crypto) } == .invalidArgument)
-        // The same without the older rings.
+        // The result is the same without the older rings.
         for name in place.rings.dropLast() { place.files[name] = nil }
         #expect(try open(place, a, pin: first.pin).pin == third.pin && open(place, a).epochs.count == 2)
         #expect(code { _ = try open(place, b) } == .wrongKey)
@@ -148,8 +148,8 @@ import Testing
 
     /// Two devices make keys at once, and each sees the other's before it writes anything. Both use the same keys, and no others remain.
     @Test(arguments: [false, true]) func twoFirstDevicesAgree(byPassphrase: Bool) throws {
-        // A passphrase costs a fifth of a second each time, so the usual run has one round in which neither set of keys was used, and one
-        // in which one was.
+        // Each use of a passphrase costs a fifth of a second, so the usual run has two rounds: neither set of keys was used, or one of them
+        // was.
         for round in byPassphrase ? sample(usual: [1, 2], deep: [0, 1, 2, 3]) : [0, 1, 2, 3] {
             let place = MemoryKeyDirectory(), other = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
             func made(_ place: KeyDirectory, _ members: [KeyMember]) throws -> StoreKeys {

@@ -101,7 +101,7 @@ import Testing
         func fault(_ bytes: [UInt8]) -> PackFault.Kind? {
             do { _ = try cipher.open(named(bytes), bytes); return nil } catch { return (error as? PackFault)?.kind }
         }
-        // Unencrypted, as if the place were not encrypted; encrypted without a tag; with the tag of another epoch.
+        // Packs that are unencrypted, encrypted without a tag, or encrypted with the tag of another epoch.
         #expect(fault(made.bytes) == .damaged)
         #expect(fault(try AgeWriter.encrypt(made.bytes, for: .recipients([keys.current.recipient]), crypto)) == .damaged)
         let next = try keys.rotating("regular", in: place, clock, crypto)

@@ -159,7 +159,7 @@ import Testing
         try temporary.write("shared/versions/\(ids[0])", "")
         #expect(try exchange.send().versions == [ids[0]])
         #expect(try exchange.send().versions.isEmpty)
-        // So is a file that the listing lacks.
+        // A send also rewrites a file that the listing lacks.
         try FolderFiles.remove("\(temporary.path)/shared/changes/\(ids[1])")
         #expect(try exchange.send().versions == [ids[1]])
         marked.mark = nil

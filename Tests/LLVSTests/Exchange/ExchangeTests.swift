@@ -319,7 +319,7 @@ import Testing
         if !isEmpty { try spoiled.temporary.write("shared/\(folder)/\(id)/letter", "Dear all") }
         let exchange = Exchange(store: spoiled.source, transport: try spoiled.transport())
         #expect(try exchange.retrieve(verifyKnown: true).problems.map(\.error.code) == [.foreignFile])
-        // It does not prevent another version from being sent again.
+        // The foreign file does not prevent another version from being sent again.
         try spoiled.temporary.write("shared/versions/\(spoiled.ids[1])", "")
         let sent = try exchange.send()
         if isEmpty {

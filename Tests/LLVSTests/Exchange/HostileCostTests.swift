@@ -225,7 +225,7 @@ import Testing
             try call(OperationControl(progress: { _ in looks.count() > 0 }))
             return looks.number
         }
-        // They are listed, compared with the versions, and reported.
+        // The names are listed, compared with the versions, and reported.
         var problems = 0
         let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
         #expect(problems == count)
@@ -237,7 +237,7 @@ import Testing
         let first = try looks { _ = try exchange.send($0) }
         _ = try store.set(["x": "2"], saved)
         let second = try looks { _ = try exchange.send($0) }
-        // The next time there is one more version, which costs a poll.
+        // The second send has one more version, which costs a poll.
         #expect(first + 1 >= second + count / 1_024, "\(first) polls, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")
         #expect(left.count == count && sent.count == 2)
@@ -286,7 +286,7 @@ import Testing
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
             var walked = 0
-            // Nor are the merges made so far walked for the values of each head.
+            // Nor does it walk all earlier merges again for the values of each head.
             let gone = try Work.unindexed.counting {
                 walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
             }
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    /// The arrangement of heads that each merge a version of one line with a version of another one.
+    /// Heads, each of which merges a version of one line with a version of another line.
     enum TwoLines: CaseIterable { case besideOneVersion, inNoOrder, alongTwoLines, twoLinesInNoOrder, lastChangeTellsNothing }
 
     /// Each head has two common ancestors with everything merged before. No comparison goes back to where these meet.
@@ -356,7 +356,7 @@ import Testing
             let store = try memoryStore(), x = try ValueID("x")
             var all = [try Self.received("line0", [], [.insert(x, data: [0])], at: 0), try Self.received("side", ["line0"], [], at: 0)]
             for i in 1...20 * size {
-                // For a search for the next version that is no merge, a line of merges is as long.
+                // A line of merges is as expensive for a search for the next version that is no merge.
                 let behind = areMerges && i > 1 ? ["line\(i - 1)", i % 2 == 0 ? "side" : "line1"] : ["line\(i - 1)"]
                 all.append(try Self.received("line\(i)", behind, [], at: Double(i)))
             }

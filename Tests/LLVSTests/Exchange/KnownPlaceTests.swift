@@ -9,7 +9,7 @@ import Testing
     private func id(_ n: Int) -> VersionID { VersionID(high: 1, low: UInt64(n)) }
     private func match(_ identity: PlaceIdentity, _ listed: [Int]) -> PlaceIdentity.Match { identity.match(listed.map(id)) {} }
 
-    /// Versions of later exchanges identify a place better than those of the first one.
+    /// Versions of later exchanges identify a place better than versions of the first exchange.
     @Test func laterVersionsProveMore() {
         var place = PlaceIdentity()
         place.add((1...30).reversed().map(id), count: 30)

@@ -129,7 +129,7 @@ import Testing
         _ = try exchange.send()
         guard let whole = temporary.read(file) else { throw StoreError(.notFound, file) }
         #expect(try exchange.send().versions.isEmpty)
-        // Whole, but of another size than the computed id implies: it may be anything.
+        // The file is whole, but its size does not fit the content id, so it may be anything.
         try temporary.write(file, whole + bytes("\n \n"))
         #expect(try exchange.send().versions == [version.id])
         for size in [WholeFile.readSize + 1, whole.count - 3, whole.count - 2, whole.count - 1] {
@@ -162,7 +162,7 @@ import Testing
         #expect(try temporary.names("tmp") == ["new"])
     }
 
-    /// By the clock of the server that holds the folder, which may be days behind ours.
+    /// File times are those of the server that holds the folder. Its clock may be days behind ours.
     @Test func whatAnotherWritesThereNowStays() throws {
         let temporary = TemporaryFolder(), transport = try folder(temporary.path)
         mkdir(temporary.path + "/tmp", 0o700)

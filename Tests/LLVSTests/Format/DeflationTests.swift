@@ -47,7 +47,7 @@ import Testing
             #expect(looksSo(repeated(random(180), size)), "a block again and again, \(size)")
             #expect(looksSo([UInt8](repeating: 0, count: size)))
         }
-        // Half of it is compressible.
+        // Half of the value is compressible.
         for size in Self.sizes where size > 1_000 {
             #expect(looksSo(random(size / 2) + repeated(words, size / 2)))
             #expect(looksSo(repeated(words, size / 2) + random(size / 2)))

@@ -83,7 +83,7 @@ import Testing
             #expect(try Exchange(store: store, transport: memory).send().problems.isEmpty)
             #expect(try Exchange(store: other, transport: memory).retrieve().versions.count == 3)
             #expect(try other.value(id("k"), at: c)?.data == bytes("2"))
-            // In the other direction too: it is the same version.
+            // The other direction works, too: both are the same version.
             _ = try Exchange(store: other, transport: memory).send()
             #expect(try Exchange(store: store, transport: memory).retrieve().problems.isEmpty)
             _ = try store.compact()

@@ -32,7 +32,7 @@ struct HollowVectorTests {
         return stride(from: 0, to: digits.count, by: 2).map { values[$0] << 4 | values[$0 + 1] }
     }
 
-    /// Others may not make values hollow: a pack or a link that has such a record was written by a newer library.
+    /// Other devices may not make values hollow: a pack or link with a hollow record was written by a newer library.
     @Test func theyAreNotTakenFromOthers() throws {
         for vector in try read() where vector.refused == nil {
             let record = bytes(vector.record)

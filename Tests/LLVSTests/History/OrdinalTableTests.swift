@@ -33,7 +33,7 @@ import Testing
     @Test(
         "ids that were chosen to collide",
         arguments: [
-            // With the factor of a former hash these collided: they make it 1, or leave only a high bit.
+            // These seeds made ids collide under a former hash: they turned its factor into 1, or left only its high bit.
             0x9E37_79B9_7F4A_7C15, 0x9E37_79B9_7F4A_7C14, 0x9E37_79B9_7F4A_7C15 ^ 1 << 63, 0, 1, .max, 1 << 63,
         ] as [UInt64])
     func chosen(fixed: UInt64) {

@@ -31,7 +31,7 @@ import Testing
         tree.root?.forEach { key, _ in
             first = Array(key); return false
         }
-        // One entry less, and one more.
+        // The file claims one entry less, and one more.
         for (key, entry) in [(first, nil), (first + [0x31], IndexMaking.slot)] as [([UInt8], MapEntry?)] {
             let root = try key.withUnsafeBytes { try MapNode.applying([MapChange(key: $0, entry: entry)], to: tree.root) }
             let lie = IndexCache.Tree(definition.digest, tree.ordinal, root, values: tree.values)

@@ -180,7 +180,7 @@ import Testing
             let list = { (n: Int) in "[" + (0..<n).map(String.init).joined(separator: ",") + "]" }
             let b = "[" + (0..<b).map { _ in "{\"c\":1,\"d\":\(list(d))}" }.joined(separator: ",") + "]"
             var n = 0
-            // Large enough for so many keys.
+            // Large enough for this many keys.
             let rest = String(repeating: "x", count: 10_000)
             let why = try Array("{\"a\":\(list(a)),\"b\":\(b),\"rest\":\"\(rest)\"}".utf8).withUnsafeBytes {
                 try IndexTuples.forEach($0, idSize: 0, definition, DocumentControl()) { _ in n += 1 }

@@ -24,7 +24,7 @@ import Testing
 
     @Test func whoGivesWay() {
         let admission = Admission(), new = stranger("new")
-        // Two connections of one address, and one each of others.
+        // Two connections from one address, and one from each of the others.
         var halfOpen = [silent(stranger("a"), 3), silent(stranger("a"), 2)]
         halfOpen += (0..<29).map { silent(stranger("\($0)"), Double($0 % 2)) }
         #expect(admission.decide(new, among: halfOpen, at: 5) == .take)

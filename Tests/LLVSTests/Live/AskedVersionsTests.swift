@@ -41,7 +41,8 @@ import Testing
         #expect(try ask(both, one, at: 8) == both)
     }
 
-    /// A side that was asked and sent nothing is not waited for again before it has sent as many versions as it failed to send.
+    /// If a side was asked and sent nothing, this device does not wait for it again until it has sent as many versions as it failed to
+    /// send.
     @Test func whoWasIdleIsNotWaitedFor() throws {
         var asked = AskedVersions(), now = 0.0
         let all = try ids(0..<20)

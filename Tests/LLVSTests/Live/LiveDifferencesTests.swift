@@ -42,7 +42,7 @@ import Testing
         var wire = try Wire(a, b)
         try wire.run()
         #expect(wire.carried < 60_000 + 30 * 400 + 2_000)
-        // Pushed one by one, in either direction.
+        // Versions are pushed one by one, in both directions.
         for (from, _) in [(a, b), (b, a), (a, b)] {
             let before = wire.carried
             versions += try edit(from, &text, 1, on: versions.last)
@@ -143,8 +143,8 @@ import Testing
         #expect(fault?.code == .version)
     }
 
-    /// A difference of some 100 bytes can make 60,000 from as many. The total that a link makes is limited in proportion to what it
-    /// received.
+    /// A difference of some 100 bytes can turn 60,000 bytes into 60,000 others. The total that a link computes is limited in proportion to
+    /// what it received.
     @Test func differencesAreBoundedByWhatCame() throws {
         let a = try store()
         var text = RepairTests.noise(1, 60_000)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// An account with room for few differences of 60,000 bytes. Each whole value adds room for as many of them.
+    /// An account with room for few differences of 60,000 bytes. Each whole value adds room for as many again.
     private func smallAccount() -> SourceAccount { SourceAccount(leastDifferences: 600_000, differenceFactor: 10) }
 
     /// Two stores in sync, and then 40 edits in the first one.

@@ -135,7 +135,7 @@ import Testing
         observation.cancel()
     }
 
-    /// Histories for which HAVE says little, and whose lists would be too long.
+    /// Histories for which HAVE identifies few common versions, and lists would be too long.
     @Test func manyBranchesAreComparedByRanges() throws {
         var random = SeededRandom(seed: 9)
         let a = try store(), b = try store()
@@ -314,8 +314,8 @@ import Testing
         }
     }
 
-    /// A device that only receives sends nothing back over a later link: neither versions of a complete link, nor those that came before
-    /// one was cut, nor while a version of its own waits; also after both stores were reopened.
+    /// A device that only receives sends nothing back over a later link. This holds for versions from a complete link and from a link that
+    /// was cut, while a version of its own is pending, and after both stores were reopened.
     @Test(arguments: [false, true]) func whatCameFromAPeerDoesNotGoBack(_ isFile: Bool) throws {
         var random = SeededRandom(seed: 15)
         let folders = (TemporaryDirectory(), TemporaryDirectory())
@@ -468,7 +468,7 @@ import Testing
         }
         switch how {
         case "set back":
-            // The other side has more than this one remembers, under the same incarnation: both are of one opening.
+            // The other side has more versions than this side remembers, under the same incarnation: both states are from one opening.
             let a = try store(folders.0), b = try store(folders.1)
             try save(a, &random)
             var wire = try Wire(a, b, identities: identities)
@@ -596,7 +596,7 @@ import Testing
         #expect(known.mayNegotiate([5], at: 2_000), "where it is not known from where")
         for number in 0..<10 { #expect(known.mayNegotiate([6, UInt8(number)], from: "here", at: 2_001)) }
         #expect(!known.mayNegotiate([7], from: "here", at: 2_001))
-        // The same with links whose other side is never recognized.
+        // The limit also holds over links on which the other side is never recognized.
         var refused: StoreError?
         for _ in 0..<1_000 where refused == nil {
             var wire = try Wire(self.store(), store)

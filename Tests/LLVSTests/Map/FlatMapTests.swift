@@ -55,7 +55,7 @@ import Testing
                         }
                         #expect(a == b)
                         guard size <= 1_000 else { return }
-                        // Walking backwards gives the same in reverse.
+                        // Walking backwards gives the same entries in reverse.
                         for map in [root, node] {
                             var there: [[UInt8]] = [], back: [[UInt8]] = []
                             map?.forEach(from: l, to: h) { key, _ in

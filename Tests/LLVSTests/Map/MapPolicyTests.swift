@@ -82,7 +82,7 @@ import Testing
                 MapPolicy.isHeavy(overlay: overlay, values: values, memory: memory, budget: budget) == isHeavy,
                 "\(overlay) of \(values), \(memory) bytes")
         }
-        // If only entries changed, the map is written sooner.
+        // If only entries changed and not the ids, less is written, so the map is written after fewer changes.
         for (overlay, memory, isHeavy) in [(1_023, budget, false), (1_024, budget / 2, false), (1_024, budget / 2 + 1, true)] {
             #expect(MapPolicy.isHeavy(overlay: overlay, values: 80_000, memory: memory, budget: budget, isRelisted: true) == isHeavy)
         }

@@ -13,7 +13,7 @@ import Testing
                 let kind = random.next() % kinds
                 return kind << 56 | (kind &* 0x9E37_79B9) << 8 | (kinds == 1_000 ? random.next() & 0xFF : 0)
             }
-            // What follows the words; no two are equal.
+            // The bytes after the words; no two are equal.
             let rest = (0..<count).shuffled(using: &random)
             var order = WordOrder(count) { words[$0] }
             order.sort { rest[$0] < rest[$1] }

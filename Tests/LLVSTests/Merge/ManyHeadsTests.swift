@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// The same with more ancestors than one search looks for at once: of one version, and of all together.
+    /// The common ancestors are also right if there are more than one search can find at once: for one version, and for all together.
     @Test func basesOfManyAreThoseOfTheWholeWalk() throws {
         for seed in Sample.seeds(usual: 2, deep: 6) {
             var random = SeededRandom(seed: seed)
@@ -125,8 +125,8 @@ import Testing
         }
     }
 
-    /// Heads on a few lines that were merged with each other, with any changes that a peer may record and times without meaning. What is
-    /// known of one head must not be wrong for the next one.
+    /// Heads on a few lines that were merged with each other. They have any changes that a peer may record, and arbitrary times. What the
+    /// fold caches for one head must be right for the next one.
     @Test func foldingHeadsOnLinesIsMergingOneByOne() throws {
         let keys = try (0..<6).map { try id("k\($0)") }
         for seed in Sample.seeds(usual: 60, deep: 400) {

@@ -184,7 +184,8 @@ import Testing
         #expect(read == 0)
     }
 
-    /// A line with which versions of another device are merged one after the other. These build on each other, or all on the base.
+    /// A line into which versions of another device are merged one after the other. These versions form a line of their own, or all build
+    /// on the base.
     @Test(arguments: [true, false]) func aLineThatOthersAreMergedWith(isOfOneDevice: Bool) throws {
         func costs(_ count: Int) throws -> (merging: Int, undoing: Int) {
             func counted(_ body: () throws -> Void) throws -> Int {

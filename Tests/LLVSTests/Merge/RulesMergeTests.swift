@@ -132,7 +132,7 @@ import Testing
         let removed = try store.set(["d": "{}"], base, remove: ["c"]), counted = try store.set(["c": "2", "d": "{\"n\":2}"], base)
         let m = try merged(store, removed, counted)
         #expect(try store.text("c", m) == "1" && store.text("d", m) == "{\"n\":1}")
-        // The same if the first increment is undone.
+        // The counter also starts again if the first increment is undone.
         let (other, root) = try begin(["d": "{}"])
         let first = try other.set(["d": "{\"n\":1}"], root), second = try other.set(["d": "{\"n\":2}"], first)
         let undone = try #require(try other.revert(first.id, at: first.id).version)

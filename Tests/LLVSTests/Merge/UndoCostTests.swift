@@ -43,8 +43,8 @@ import Testing
         #expect(many <= (isBehindMerges ? 8 : 5) * few, "\(few) versions are visited, of four times as many \(many)")
     }
 
-    /// An undo of many values, beside as many saves of others that were merged one after the other. Each value is looked up a few times.
-    /// (The others are older, so that a merge stores only what they changed.)
+    /// An undo of many values, beside as many saves of other devices that were merged one after the other. Each value is looked up a few
+    /// times. (The other saves are older, so that a merge stores only what they changed.)
     @Test func anUndoOfManyValuesBesideManySaves() throws {
         func cost(_ count: Int) throws -> Int {
             var options = StoreCoordinator.Options()
@@ -90,7 +90,7 @@ import Testing
         #expect(cost <= 4 * count, "\(cost) versions are visited, of \(count)")
     }
 
-    /// Whether one version is an ancestor of another, compared with walks from each of them, in random histories.
+    /// In random histories, checks "is an ancestor of" for many pairs against a walk from each version.
     @Test func ancestorsOfManyPairs() throws {
         for seed in Sample.seeds(usual: 10, deep: 200) {
             var random = SeededRandom(seed: seed)
@@ -102,7 +102,7 @@ import Testing
                 let one = try store.set(["x": "\(i)"], first)
                 made.append(one)
                 guard Int.random(in: 0..<3, using: &random) == 0, let second, second.id != one.id else { continue }
-                // This fails if one is an ancestor of the other.
+                // The merge fails if one version is an ancestor of the other.
                 let merged = try? store.merge(one.id, with: second.id, arbiter: BuiltInArbiter.mostRecentChange)
                 if let merged { made.append(merged) }
             }

@@ -58,7 +58,7 @@ import Testing
         if !name.isEmpty { try store.close(); store = try open(folder, name) }
         for (i, size) in sizes.enumerated() { #expect(try store.value(ValueID("\(i)"), at: made.id)?.data == bytes(size), "\(size)") }
         #expect(try store.value(ValueID("plain"), at: made.id)?.data == Array("y".utf8))
-        // It is recorded as if its bytes had been passed at once.
+        // The value is recorded as if its bytes had been passed at once.
         let kinds = try store.recordedChanges(madeIn: made.id).map(\.kind)
         #expect(kinds == [.insert, .insert, .update, .insert, .insert, .insert, .update])
         let plain = try Store.inMemory()

@@ -5,7 +5,7 @@ import Testing
 
 /// How long the library waits for a slow transfer.
 @Suite struct TransferPatienceTests {
-    /// The seconds until the transfer is given up if so many bytes arrive each second; nil: more than a day.
+    /// The seconds until the transfer is given up if this many bytes arrive each second; nil: more than a day.
     private func seconds(_ bytes: Int, rate: Double = TransferPatience.leastRate) -> Int? {
         var patience = TransferPatience(60, at: 0)
         for second in 1...100_000 {

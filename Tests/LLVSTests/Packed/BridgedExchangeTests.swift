@@ -110,7 +110,7 @@ import Testing
             try other.exchangeOnce()
             for device in devices { _ = try device.exchange.retrieve() }
             let before = place.files, turn = try #require(devices.first { try !$0.exchange.send().versions.isEmpty })
-            // As if that device had never returned.
+            // Restore the place, as if that device had never returned.
             place.files = before
             let rest = devices.filter { $0 !== turn }
             for device in rest { try device.exchangeOnce() }
@@ -124,7 +124,7 @@ import Testing
             place.clock += Self.day + 1
             try rest[0].exchangeOnce()
             #expect(place.versions().contains(late))
-            // The same from packs to single files: the device whose turn it is dies before it copies.
+            // The same in the other direction, from packs to single files: the device whose turn it is dies before it copies.
             turn.files.before = { if turn.files.asked.last?.hasPrefix("publish changes/") ?? false { throw MemoryFiles.died } }
             var waits: VersionID?
             for n in 0..<40 where waits == nil {

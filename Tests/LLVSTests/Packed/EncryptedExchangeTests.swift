@@ -115,7 +115,7 @@ import Testing
         let forgetful = try a.clone(random: { 7 }, keys: nil)
         try forgetful.save()
         expectRefusal(.keyMissing, forgetful, place, "known, without keys")
-        // An unencrypted place: for a new device, and for one that knows the place.
+        // An unencrypted place, for a new device and for a device that knows the place.
         let clear = MemoryPlace(), b = try PackedDevice(clear)
         try b.save()
         try b.exchangeOnce()
@@ -376,7 +376,7 @@ import Testing
         #expect(try a.exchange.rekey() == 0)
         let left = try a.exchange.rekey(renewing: true)
         #expect(left > 0)
-        // Others continue meanwhile, with the new keys.
+        // Other devices continue meanwhile, with the new keys.
         try b.save("meanwhile")
         try b.exchangeOnce()
         for _ in 0..<5 {
@@ -679,7 +679,7 @@ import Testing
     @Test func aNewDeviceSendsNothingWithKeysThatMayBeOld() throws {
         var place = MemoryPlace(), a = try device(place), old: KeyFileName?, new: KeyFileName?
         func rings() -> [KeyFileName] { place.files.keys.compactMap { KeyFileName(String($0.dropFirst("pack1/keys/".count))) } }
-        // The ring with the newer keys is behind the other one in the order in which files are read.
+        // Repeat until the ring with the newer keys is read after the other ring.
         repeat {
             place = MemoryPlace()
             place.pace = 0
@@ -722,7 +722,7 @@ import Testing
         #expect(late.ids.count <= 1, "the former member reads nothing that a new device sends")
     }
 
-    /// A member that was added while another device made newer keys is reported, and so is one that a former member added.
+    /// A member is reported if it was added while another device made newer keys, or by a former member.
     @Test func membersWithoutTheNewestKeysAreReported() throws {
         let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys()), c = Identity()
         try a.save("a")

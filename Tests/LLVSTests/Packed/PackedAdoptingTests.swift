@@ -63,7 +63,7 @@ import Testing
             try gone.save("gone\(n)")
             try gone.exchangeOnce()
         }
-        // One of them left more.
+        // One silent writer left more packs.
         _ = try silent(place, 3)
         try here.save("here")
         try here.exchangeOnce()

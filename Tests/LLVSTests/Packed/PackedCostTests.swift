@@ -57,7 +57,7 @@ import Testing
         // Keys are listed again every ten minutes, and each request takes twelve simulated minutes.
         #expect(try new.exchangeOnce().filter { $0 != "list pack1/keys" } == ["list pack1/log"])
 
-        // The device lacks all of one merged pack of each writer, and half of another. It reads the ends of some of them first.
+        // Of each writer, the device lacks one merged pack completely, and half of another one. It reads the ends of some packs first.
         let merged = place.names(.base).filter { (place.files[$0.description]?.count ?? 0) > 2 * PackedSettings.tail && $0.last > 20 }
         #expect(merged.count == 10)
         away.files.bytesRead = 0

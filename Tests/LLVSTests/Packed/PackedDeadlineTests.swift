@@ -52,7 +52,7 @@ import Testing
             try device.save("\(n)", StorageConformance.bytes(seed: UInt64(n), count: size))
         }
     }
-    /// Returns whether a call completed, and expects that it took no more than so many seconds.
+    /// Returns whether a call completed, and expects that it took no more than this many seconds.
     private func within(_ seconds: Double, _ line: Line, _ body: (OperationControl) throws -> Void) throws -> Bool {
         let start = line.now
         defer { #expect(line.now <= start + seconds) }
@@ -75,7 +75,7 @@ import Testing
         while try !within(3, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && calls > 3 && calls < 10, "\(calls)")
         #expect(line.now - before < 12.5)
-        // The same for the reader.
+        // The reader needs several calls, too, and receives everything.
         calls = 0
         while try !within(4, line, { _ = try b.exchange.retrieve($0) }), calls < 20 { calls += 1 }
         #expect(b.ids == a.ids && calls > 1 && calls < 10, "\(calls)")

@@ -100,7 +100,7 @@ import Testing
                 #expect(try device.store.value(id, at: version)?.data == (n % 2 == 0 ? data : nil), "\(n)")
             }
         }
-        // It is read nevertheless when the contents of the place are verified.
+        // The pack is read nevertheless when the contents of the place are verified.
         c.files.asked = []
         #expect(try c.exchange.retrieve(verifyKnown: true).problems.isEmpty)
         #expect(parts(c.files.asked) >= 1)
@@ -267,8 +267,8 @@ import Testing
         #expect(place.versions() == a.ids, "lost, and sent by another")
     }
 
-    /// The remote is reset to before a merge of packs. The device that merged them still deletes the replaced packs, and then disappears.
-    /// Others notice.
+    /// The remote is reset to a state before a merge of packs. The device that merged them still deletes the replaced packs, and then
+    /// disappears. The other devices notice the loss.
     @Test func whatAFoldThatWasLostReplacedIsSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
         for n in 0..<2 {
@@ -561,7 +561,7 @@ import Testing
         try b.save("b")
         var isFirst = true
         a.files.before = {
-            // Between a's reading of the remote, which is empty, and its root.
+            // Runs after `a` has found the remote empty, and before it writes its root.
             guard isFirst, a.files.asked.last?.hasPrefix("publish") == true else { return }
             isFirst = false
             try b.exchangeOnce()

@@ -31,7 +31,7 @@ import Testing
         for _ in 0..<20 where place.versions() != a.ids { try healer.exchangeOnce() }
         #expect(place.versions() == a.ids && a.ids.count == 2)
         #expect(place.time - since < 6 * 3_600, "after \(place.time - since) s")
-        // No further full listings because of it.
+        // The lost pack causes no further full listings.
         try healer.exchangeOnce()
         #expect(try healer.exchangeOnce() == ["list pack1/log"])
     }

@@ -4,8 +4,8 @@ import Testing
 
 @testable import LLVSExchange
 
-/// Places that no longer contain anything that a device knows: emptied ones (pitfall 27 of the design), and those of other stores. A device
-/// receives nothing from them, and sends nothing.
+/// Places that no longer contain anything that a device knows: emptied places (pitfall 27 of the design), and places of other stores. A
+/// device receives nothing from them, and sends nothing.
 @Suite("Packed: other places") struct PackedRefusingTests {
     private static let day = 86_400 / Int(MemoryPlace.step)
 
@@ -14,7 +14,7 @@ import Testing
         return false
     }
 
-    /// It is refused by devices that only ever received, or found only a root; in a send alone and in a whole exchange.
+    /// A device that only ever received, or that found only a root, refuses the emptied place, in a send and in a whole exchange.
     @Test(arguments: [false, true], [false, true]) func anEmptiedPlaceIsNotFilledByWhoReceived(alone: Bool, knowsRootAlone: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
@@ -58,7 +58,7 @@ import Testing
         #expect(a.ids == before && b.ids == before && place.versions() == before && place.names(.root).count == 1)
     }
 
-    /// Common versions prove nothing: those that every store has, and those of a template from which both stores were copied.
+    /// Common versions prove nothing if every store has them, or if both stores were copied from one template.
     @Test func versionsInCommonProveNothing() throws {
         let place = MemoryPlace(), template = try PackedDevice(MemoryPlace())
         for n in 0..<3 { try template.save("help\(n)") }

@@ -68,7 +68,7 @@ import Testing
         }
         #expect(place.versions().isSuperset(of: a.ids.union(b.ids)))
         #expect(try codes(b) == [], "reported for a day")
-        // It is reported once; later packs do not repeat it.
+        // The event is reported once; later packs do not repeat it.
         try a.save("more")
         try a.exchangeOnce()
         #expect(try codes(b) == [])

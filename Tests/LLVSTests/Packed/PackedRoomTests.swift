@@ -29,7 +29,7 @@ import Testing
         let sent = try a.exchange.send()
         #expect(sent.versions == [id] && sent.problems.map(\.error.code) == [.noSpace] && sent.problems[0].name == "pack1/base")
         #expect(place.versions() == a.ids && place.names(.base).isEmpty)
-        // Another process does the same, and without new versions it costs nothing.
+        // The result is the same in another process, and without new versions a send costs nothing.
         for restarts in [false, true] {
             if restarts { a.restart() }
             a.files.asked = []

@@ -23,8 +23,8 @@ import Glibc
         #expect(wrong.isEmpty)
     }
 
-    /// The control for pitfall 3: even if most uploads are torn or their answers lost, only the missing salt loses versions. Seed 4 is one
-    /// of those at which `rulesThatAreBrokenAreNoticed` notices the missing salt.
+    /// A check of the simulation itself for pitfall 3: if most uploads are torn or their answers lost, versions are lost without the salt
+    /// only, not with it. Seed 4 is one of the seeds at which `rulesThatAreBrokenAreNoticed` notices the missing salt.
     @Test func nothingIsLostWhereItIsRough() throws {
         var wrong: [String] = []
         for seed in Sample.seeds(usual: 5, deep: 100) {

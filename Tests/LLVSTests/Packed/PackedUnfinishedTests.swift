@@ -169,7 +169,7 @@ import Testing
         #expect(new.ids == a.ids)
     }
 
-    /// Nor is a merged pack rebuilt if its upload succeeds but reading it back never does.
+    /// A merged pack is not rebuilt if its upload succeeds but reading it back always fails.
     @Test(arguments: [Trouble.line, .cancelled]) func whatIsReadBackHoldsUpNothing(_ trouble: Trouble) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         place.pace = 1

@@ -114,8 +114,7 @@ import Testing
         #expect(try a.exchange.retrieve(verifyKnown: true).problems.isEmpty)
     }
 
-    /// Two devices made keys at the same moment. One of them has written a root that the other cannot read at the moment. The keys of the
-    /// first stay.
+    /// Two devices made keys at the same moment. One has written a root that the other cannot read yet. The keys of the first device stay.
     @Test func keysOfARootThatIsWithheldStay() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, keys: keys()), b = try PackedDevice(place, keys: keys())
         try a.save("a")

@@ -79,7 +79,7 @@ import Testing
         try store.close()
     }
 
-    // MARK: What happens behind it
+    // MARK: Changes behind the reader's back
 
     @Test func theEndOfASegmentGrowsUnderABlock() throws {
         let (store, storage) = try open(), (other, _) = try open()
@@ -105,7 +105,7 @@ import Testing
         try writer.close()
         let (store, storage) = try open()
         _ = try store.count(at: head)
-        // As if the end of the block had been read while it was being written.
+        // Simulates a read of the end of the block while it is being written.
         storage.meddleOnce { buffer in for i in buffer.indices { buffer[i] ^= 0x55 } }
         for i in 0..<50 { try check(store, head, i) }
         let reads = storage.reads

@@ -39,7 +39,7 @@ import Testing
         let later = try send(&state, at: 1_700)
         #expect(later.sent == (folder == "versions" ? [] : cut))
         #expect(place.files == whole)
-        // Then there is nothing more to read or to send.
+        // Nothing remains to be read or sent.
         let quiet = try send(&state, at: 2_400)
         #expect(quiet.sent.isEmpty && quiet.asked.filter { !$0.hasPrefix("list ") }.isEmpty)
         let last = try send(&state, at: 2_500)

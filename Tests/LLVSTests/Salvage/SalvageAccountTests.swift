@@ -5,7 +5,7 @@ import Testing
 @testable import LLVSExchange
 @testable import LLVSUpkeep
 
-/// What a salvage writes is in proportion to what the damaged store has, and what is left out is one report.
+/// A salvage writes an amount in proportion to the damaged store, and reports everything that it leaves out as one entry.
 @Suite struct SalvageAccountTests {
     @Test func valuesBeyondTheAccountAreLeftOut() throws {
         let account = SalvageAccount(), blob = BlobID(high: 1, low: 2)
@@ -14,7 +14,7 @@ import Testing
         #expect(account.report("a store") == nil)
         #expect(account.admits(most - 1_000, isDifference: false))
         #expect(!account.admits(2_000, isDifference: false) && !account.admits(3_000, isDifference: false))
-        // Smaller ones are written all the same, and differences have an account of their own.
+        // Smaller values are still written, and differences have an account of their own.
         #expect(account.admits(1_000, isDifference: false) && account.admits(2_000, isDifference: true))
         let report = try #require(account.report("a store"))
         #expect(report.file == "a store" && report.lost == .value)

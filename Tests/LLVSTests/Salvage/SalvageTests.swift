@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// Even if another path leads to it.
+    /// A salvage refuses the damaged store as its target, even under another path.
     @Test(arguments: [0, 1]) func aSalvageDoesNotWriteIntoTheDamagedStore(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try StoreOnDiskTests.open(kind, directory)

@@ -349,7 +349,7 @@ import Testing
                     }
                     throw error
                 }
-                // In small pieces, so that there are many points at which to stop.
+                // Write small pieces, so that there are many points at which to stop.
                 return try System.pwrite(fd, UnsafeRawBufferPointer(rebasing: bytes[0..<min(bytes.count, 300)]), at: offset)
             }
             system.fdatasync = { [self] (fd) throws(Errno) in

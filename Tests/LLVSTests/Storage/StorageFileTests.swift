@@ -135,7 +135,7 @@ import Testing
             try write(Array(bytes.prefix(count)), to: elsewhere + "/index.cache")
             #expect(try storage.cacheGet("index") == nil)
         }
-        // It is not accepted as a cache of another name either.
+        // The file is not accepted as a cache of another name either.
         try write(bytes, to: elsewhere + "/other.cache")
         #expect(try storage.cacheGet("other") == nil)
         try write(bytes, to: elsewhere + "/index.cache")
@@ -504,7 +504,7 @@ import Testing
         #expect(Set(try StorageConformance.scan(open())) == [record("A"), record("B"), record("C")])
     }
 
-    /// The damage is not what the failed sync lost.
+    /// Damage from before a failed sync does not count as what the sync lost.
     @Test(arguments: [false, true]) func damageThatWasThereKeepsNobodyFromGoingOnAfterAFailedSync(isSealed: Bool) throws {
         let theirs = try open()
         try StorageConformance.append(theirs, [record("A", 100_000)])
@@ -543,7 +543,7 @@ import Testing
         #expect(try StorageConformance.read(storage, place) == record("B"))
         #expect(try StorageConformance.scan(storage).isEmpty)
         try storage.close(discarding: false)
-        // As if the disk had lost everything that was not synced: B must have another copy.
+        // Simulates a disk that lost everything unsynced: B must have another copy.
         let reader = try open()
         var count: [[UInt8]: Int] = [:]
         for record in try StorageConformance.scan(reader) { count[record, default: 0] += 1 }

@@ -289,7 +289,7 @@ import Testing
         }
     }
 
-    /// Such a value can have a difference of some 50 bytes, which is less than readers accept for its size.
+    /// A value that repeats its base can have a difference of some 50 bytes: fewer than readers accept for its size.
     @Test(arguments: [2, 3, 4, 8, 30]) func aValueThatRepeatsItsBaseIsReadBack(times: Int) throws {
         let store = try Store.inMemory(), key = try id("note"), place = MemoryTransport(name: "repeats-\(times)")
         let text = DeflateTests.text(30_000, 1), repeated = (0..<times).flatMap { _ in text }

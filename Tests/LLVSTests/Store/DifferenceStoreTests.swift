@@ -385,7 +385,7 @@ import Testing
         }
     }
 
-    /// A version that was lost and received again may have another place than the one that its dependent values were made for.
+    /// A version that was lost and received again may have another place than when the differences to its values were made.
     @Test func placesNeedNotFallOnTheWay() throws {
         let source = try line(4)
         let writer = Writer()

@@ -8,7 +8,8 @@ import Testing
 @testable import LLVSMerge
 @testable import LLVSUpkeep
 
-/// Stores in which values have no bytes: all that reads says so, nothing takes them for damage, and the rest is as before.
+/// Stores in which values have no bytes: every call that reads such a value says so, no call reports it as damage, and all other values are
+/// as before.
 @Suite struct HollowTests {
     /// Which values become hollow.
     typealias Choice = (VersionID, ValueID) throws -> Bool
@@ -104,7 +105,7 @@ import Testing
         }
     }
 
-    /// In a batch only the value itself is affected, whether a map knows before where its bytes were or not.
+    /// In a batch a hollow value affects no other value, whether or not a map already has its place.
     @Test(arguments: [0, 1], [true, false]) func batchesSaySoOfTheValueAlone(kind: Int, separated: Bool) throws {
         try withTemporaryDirectory { directory in
             let (source, first, last) = try Self.source()
@@ -224,7 +225,7 @@ import Testing
         }
     }
 
-    /// Two records are the same, whatever each lacks; the one that lacks less is read, in whatever order they lie.
+    /// Two records of a version count as the same, whatever bytes each lacks. The one that lacks fewer is read, in either order.
     @Test(arguments: [0, 1], [true, false]) func theRecordThatLacksLessIsRead(kind: Int, wholeFirst: Bool) throws {
         try withTemporaryDirectory { directory in
             let (source, first, last) = try Self.source()
@@ -290,7 +291,7 @@ import Testing
         return (store, [root, a, b])
     }
 
-    /// What is decided as a whole needs no bytes, and gives the same merge.
+    /// Values that are merged as a whole need no bytes: the merge is the same without them.
     @Test(arguments: [0, 1, 2]) func wholesAreDecidedWithoutBytes(which: Int) throws {
         for values in [["0", "1", "2"], ["0", "1", "1"], ["0", "0", "2"], ["0", "1", "0"]] {
             try withTemporaryDirectory { directory in
@@ -305,7 +306,8 @@ import Testing
         }
     }
 
-    /// Rules need base and both sides. Without one of them the heads stay apart, nothing is decided otherwise, and other heads are merged.
+    /// Rules need the bytes of the base and of both sides. If some are missing, the heads stay apart: nothing is decided in another way.
+    /// Other heads are merged.
     @Test(arguments: [0, 1, 2]) func rulesWaitForTheirBytes(which: Int) throws {
         try withTemporaryDirectory { directory in
             let (source, versions) = try Self.fork(true, [#"{"n":1}"#, #"{"n":2}"#, #"{"n":3}"#])
@@ -377,7 +379,7 @@ import Testing
                 let ordinal = try store.requireOrdinal(first.id), place = try #require(try Self.hollowPlace(store, of: first.id))
                 store.lock.withWrite { store.dag.move(ordinal, to: place, checksum: 0) }
             }
-            // The second is not made from the first: which keys the old values had is not known any more.
+            // The index of the second version is not made from that of the first: it is no longer known which keys the old values had.
             #expect(try count(second) == 197)
             #expect(try wereThere || store.verify().damages.isEmpty)
         }

@@ -152,7 +152,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         let (writer, _) = try open()
         let version = try writer.makeVersion(basedOn: nil, changes: [.insert(name, data: [UInt8](repeating: 7, count: size))]).id
         try writer.close()
-        // Another blob under its name: whole, but with one byte only.
+        // Another blob under its name: valid, but with only one byte.
         let blob = "store/blobs/" + (try #require(try folder.names("store/blobs").first))
         var bytes = Array(try #require(folder.read(blob)).prefix(BlobDirectory.headerSize)), table = ByteWriter(), patch = ByteWriter()
         table.integer([7].withUnsafeBytes { Bytes.crc32c($0) })
@@ -477,7 +477,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         for round in UInt8(0)..<20 {
             var changes: [ValueID: Value.Change] = [:]
             for _ in 0..<60 {
-                // Every length of a shared prefix, beyond the depth of nodes, up to the longest id.
+                // Ids with shared prefixes of any length, beyond the depth of nodes, up to the longest id.
                 let shared = Int.random(in: 0...512, using: &random)
                 var text = Array(stem[..<shared]) + [UInt8(0x61 + Int.random(in: 0..<3, using: &random))]
                 if Bool.random(using: &random) { text += [UInt8](repeating: 0x62, count: 4_096 - text.count) }

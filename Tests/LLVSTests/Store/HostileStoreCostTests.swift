@@ -121,7 +121,7 @@ import Testing
             var damaged: Set<VersionID> = []
             for i in 0..<size {
                 _ = try store.set(["good \(i)": "1"], root)
-                // So many changes that the merge reads them from the record.
+                // Too many changes for the cache, so the merge reads them from the record.
                 let changes = try (0...MapPolicy.longestKeptList).map { Value.Change.insert(try ValueID("bad \(i) \($0)"), data: [1]) }
                 var made = try store.makeVersion(basedOn: root.id, changes: changes)
                 if areBehind { made = try store.set(["top \(i)": "1"], made) }

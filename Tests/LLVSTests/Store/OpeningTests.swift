@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// From an index of the history, and from the records.
+    /// Opens from an index of the history, and from the records.
     @Test(arguments: ["file", "sqlite", "file, without caches", "sqlite, without caches"]) func openingIsCancelledAnywhere(kind: String)
         throws
     {

@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    /// The same without an earlier read or verification.
+    /// A retrieve brings the value back without an earlier read or verification, too.
     @Test(arguments: Place.allCases) func theNextRetrieveBringsItBack(place: Place) throws {
         try withTemporaryDirectory { directory in
             let subject = Subject(directory, place), (a, b) = try Self.make(subject, withLarge: false)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// A batch with one damaged record: the other records count, and so do the whole parts of the damaged one.
+    /// A batch with one damaged record: the other records are used, and so are the intact parts of the damaged one.
     @Test(arguments: [true, false]) func recordsOfABatchCountOneByOne(headerIsDamaged: Bool) throws {
         try withTemporaryDirectory { directory in
             let storage = try FileStorage(path: directory + "/store")
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    /// Even a small value has one.
+    /// Even a small value has a digest if it is in a blob.
     @Test func aValueInABlobAlwaysHasADigest() throws {
         let encoder = RecordEncoder()
         try [Value.Change.insert(id("k"), data: [1, 2, 3])].withBorrowed { borrowed in

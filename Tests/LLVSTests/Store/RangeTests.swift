@@ -110,7 +110,7 @@ import Testing
         let (store, versions) = try Self.store(directory)
         var random = SeededRandom(seed: 9)
         for round in 0..<40 {
-            // From recorded changes, and from maps.
+            // The first rounds read recorded changes, the others maps.
             if round == 20 { for version in versions { _ = try store.count(at: version.id) } }
             let a = try #require(versions.randomElement(using: &random)).id, b = try #require(versions.randomElement(using: &random)).id
             let all = try store.differences(from: a, to: b)

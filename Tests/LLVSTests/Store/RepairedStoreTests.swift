@@ -231,7 +231,7 @@ import Testing
             for _ in 0..<2 {
                 #expect(try store.version(ids[0])?.metadata == version.metadata && store.allVersionIDs().count == ids.count)
                 #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
-                // It can no longer be determined that the damaged bytes belonged to this version.
+                // The store can no longer determine that the damaged bytes belonged to this version.
                 #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing || $0.version == nil })
                 try store.close()
                 store = try StoreOnDiskTests.open(0, directory)

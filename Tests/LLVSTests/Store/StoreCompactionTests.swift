@@ -129,7 +129,7 @@ import Testing
         #expect(try old.cacheGet("history") == index)
         try old.close()
 
-        // With an index that was written after the compaction: before and after the segments are deleted.
+        // Open with an index that was written after the compaction, before and after the segments are deleted.
         try openAndSave(70, from: 30)
         let again = try open(.automatic)
         #expect(try again.allVersionIDs().count == 2_200)

@@ -2,8 +2,8 @@ import LLVS
 import LLVSTestSupport
 import Testing
 
-/// Observing versions that others add, and other questions about a store as a whole. (Tests/Python/test_observing.py does it with another
-/// process.)
+/// Observing versions that other handles add, and other questions about a store as a whole. (Tests/Python/test_observing.py observes
+/// versions of another process.)
 @Suite struct StoreObservationTests {
     /// Waits until a condition holds.
     private func become(_ what: String, _ isSo: () throws -> Bool) throws {
@@ -61,7 +61,7 @@ import Testing
         try become("the last of many") { try reader.contains(last.id) && heard.count > known }
         #expect(heard.count - known < 300 && !heard.overlapped)
         observation.cancel()
-        // A second observer continues and reports what this one must not. It polls in the same way, several times.
+        // A second observer continues, and reports what the cancelled one must not report. It polls in the same way, several times.
         let witness = try Self.open(kind, directory, asks: !how.hasSuffix("not told")), silent = heard.count, others = Heard()
         let witnessing = try witness.observeAdditions { others.add() }
         for i in 1...3 {

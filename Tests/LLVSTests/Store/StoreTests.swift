@@ -105,7 +105,7 @@ extension Store {
             ] as [() throws -> Void] {
                 #expect(throws: StoreError.self) { try make() }
             }
-            // It is accepted in received versions, and such a version has no branch.
+            // The metadata is accepted in a received version. That version has no branch.
             let version = Version(id: .random(), predecessors: [base.id], timestamp: 5, valueDataSize: 0, metadata: metadata)
             guard case .added = try store.add([.init(version: version, changes: [])])[0] else { Issue.record("not added"); continue }
             #expect(try store.version(version.id) == version && version.branch == nil)

@@ -80,7 +80,7 @@ import Testing
         try again.close()
         for name in segments { try System.unlink(temporary.path + "/lost/segments/" + name) }
         let steps = try salvaged("/lost", "/lost-salvaged")
-        // They are also checked for being kept, for being ends, for being on several lines, and for where their line branches off.
+        // The salvage also determines which versions are kept, are ends or are on several lines, and where their lines branch off.
         #expect(steps == 13 * count + 6, "\(steps)")
         // Many changes in one version.
         let wide = try Store(path: temporary.path + "/wide")

@@ -50,7 +50,7 @@ import Testing
         #expect(ended && lock.withLock { turns } < 100)
     }
 
-    /// From the progress callback of a verification, alone and while another thread waits.
+    /// Closes the store from the progress callback of a verification, alone and while another thread waits.
     @Test(arguments: ["store", "store.sqlite"]) func aStoreIsClosedFromWithinAVerification(name: String) throws {
         var options = Store.Options()
         if name.hasSuffix("sqlite") { options.storage = .sqlite }
@@ -63,7 +63,7 @@ import Testing
         let ended = Parallel.finishes {
             _ = try? store.verify(
                 OperationControl(progress: { progress in
-                    // In the middle, while the storage is being read.
+                    // Act in the middle, while the storage is being read.
                     guard progress.stage == .verifying, progress.completed > 0 else { return true }
                     lock.withLock { calls += 1 }
                     try store.close()

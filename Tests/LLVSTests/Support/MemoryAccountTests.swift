@@ -87,7 +87,7 @@ import Testing
         #expect(try again.values(at: head.id, limit: .max).count == count)
         let flat = try #require(again.lock.withRead { again.maps.persisted?.flat })
         #expect(flat.size == file && before - account.maps >= file)
-        // It is not counted twice.
+        // The map is not counted twice.
         #expect(again.maps.cache.memoryInUse < file)
         try again.close()
     }

@@ -22,7 +22,7 @@ import Testing
             if pthread_equal(pthread_self(), caller) == 0 {
                 others.withLock { $0 += 1 }
             } else if threads > 1, count > 2 {
-                // With so many pieces, other threads do some of them.
+                // With this many pieces, other threads do some of them.
                 _ = Parallel.becomes { others.withLock { $0 } > 0 }
             }
             return 2 * number

@@ -164,7 +164,7 @@ import Testing
         _ = try run(&schedule, 0, failing: ["a": failed])
         var now = 0.0, pauses: [Double] = []
         for _ in 0..<14 {
-            // Another place is not visited more often because of it.
+            // A failing place does not cause more visits to another place.
             while case .at(let next) = schedule.next(now) { now = next }
             let before = now
             let round = try run(&schedule, now, failing: ["a": failed])
@@ -283,7 +283,7 @@ import Testing
         schedule.tell(.front, at: 10)
         #expect(schedule.next(10) == whole("a", "b"))
         _ = try run(&schedule, 10, failing: full)
-        // Saves are sent only to the other place.
+        // Saves are sent only to the place that is not full.
         schedule.tell(.save, at: 11)
         #expect(try run(&schedule, 13) == SyncSchedule.Round(places: ["b"], onlySends: true))
         guard case .at(let poll) = schedule.next(14), case .now(let round) = schedule.next(poll) else { Issue.record("nothing"); return }

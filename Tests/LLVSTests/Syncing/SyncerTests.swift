@@ -110,7 +110,8 @@ import Testing
         #expect(syncer.status.places.allSatisfy { $0.lastSend != nil && $0.reason == .none })
     }
 
-    /// A new exchange has the name of one that still runs. It waits for that one, without repeated rounds, and is visited afterwards.
+    /// A new exchange has the name of an exchange that still runs. It waits for that exchange, without repeated rounds, and is visited
+    /// afterwards.
     @Test(.timeLimit(.minutes(15))) func anotherExchangeTakesTheName() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), door = Door(), visits = Guarded(0)
         let former = SyncerTests.place { door.pass() }, next = SyncerTests.place { visits.withLock { $0 += 1 } }

@@ -15,9 +15,9 @@ from typing import Hashable, Sequence
 
 from .sequences import increasing
 
-#: The limit of edits of one part.
+#: The most edits of one part.
 MAX_DISTANCE = 1024
-#: The limit of steps of one value.
+#: The most steps for one value.
 MAX_STEPS = 1 << 26
 
 Pair = tuple[int, int]
@@ -120,7 +120,7 @@ def _shortest(a: Tokens, b: Tokens, a0: int, b0: int, budget: Budget) -> list[Pa
         for diagonal in range(n - m - d, n - m + d + 1, 2):
             i, least = n, max(0, diagonal)
             if d > 0:
-                # By removing a[i] from diagonal + 1, where i falls by one, or by inserting b[k] from diagonal - 1, where it stays.
+                # Either remove a[i], coming from diagonal + 1: i falls by one. Or insert b[k], coming from diagonal - 1: i stays.
                 removed, inserted = before.get(diagonal + 1, 0) - 1, before.get(diagonal - 1, -1)
                 if removed < least and inserted < least:
                     continue

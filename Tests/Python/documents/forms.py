@@ -93,7 +93,7 @@ def lift(value: j.Object, own: Optional[j.Decimal], latest: j.Decimal, forms: Fo
     made = value
     ordered: list[Any] = []
     for rename in forms.renames or ():
-        # The renames after those of its own form and earlier ones.
+        # Insert the rename after all renames of the same form and of earlier forms.
         place = next((index for index, other in enumerate(ordered) if other.to.compare(rename.to) > 0), len(ordered))
         ordered.insert(place, rename)
     for rename in ordered:

@@ -64,7 +64,7 @@ class Part:
 #: A name, a key of an element, the index of a tuple's slot, or a part of a text.
 PathStep = Union[str, Key, int, Part]
 Path = tuple[PathStep, ...]
-#: path: the identities of the values between which an inner merge chose.
+#: By path: the identities of the values between which an inner merge chose.
 Contested = dict[Path, set[bytes]]
 
 
@@ -260,7 +260,7 @@ class _Merge:
             return self.record("arbiter", o, x, y, self.arbiter(path, o, x, y) if self.arbiter else x, rule, path, where)
         known = self.contested.get(path, set()) if rule.pick in ("newer", "older") else set()
         if (identity(x) in known) != (identity(y) in known):
-            # One side has the values between which inner merges chose; the other side's value was made from their result.
+            # One side has a value between which inner merges chose. The other side's value was made from their result, so it wins.
             return self.record(kind, o, x, y, y if identity(x) in known else x, rule, path, where)
         return self.record(kind, o, x, y, x if newer_stands(rule, x, y) else y, rule, path, where)
 
@@ -462,7 +462,7 @@ def merge_values(
             return told(data)
     data = None if result is None else write(result, kind)
     is_written = result is not None and not isinstance(result, Raw) and kind != "text"
-    # Too deep, or too large, to be merged once more; or too long for the inputs.
+    # The result is too much if it is too deep or too large to be merged again, or too long for the inputs.
     is_too_much = data is not None and result is not rules.top.absent and isinstance(read(data, kind), Raw)
     if data is not None and is_written and (is_too_much or len(data) > 8 * total + (1 << 16)):
         whole = [None if value is None else read(value, kind) for value in given]

@@ -56,7 +56,7 @@ class Rule:
     most: Optional[j.Decimal] = None
     identity: tuple[Pointer, ...] = ()
     unit: str = "word"
-    #: The prefix and the pattern under which it was given; None for a default.
+    #: The prefix and the pattern under which the rule was given; None for a default.
     given: Optional[tuple[str, str]] = None
 
 

@@ -14,7 +14,7 @@ from typing import Optional
 from .merge import Contested, Record, identity, merge_values
 from .rules import RuleSet
 
-#: Time and id of the version that stored a value; of a computed one the later of its sides'.
+#: The time and id of the version that stored a value. For a value that a merge computed: the later time and id of its two sides.
 Recency = tuple[float, str]
 
 

@@ -119,7 +119,8 @@ class _Place:
                     return None
                 dropped |= found
         made: list[_Token] = []
-        # The order of 4.4: an insertion before a replacement that begins there, the older's of two insertions first.
+        # The order of 4.4: an insertion comes before a replacement that begins at its position, and of two insertions the older side's
+        # comes first.
         for is_newer, hunk in sorted(
             [(False, hunk) for hunk in older] + [(True, hunk) for hunk in newer], key=lambda one: (one[1].start, one[1].end, one[0])
         ):

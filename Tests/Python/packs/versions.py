@@ -13,11 +13,11 @@ import value_differences
 
 from .basics import PART_SIZE, PARTS_LIMIT, VERSION, Cursor, Damaged, Newer, TooLarge, in_order
 
-#: The records before a version in its pack, by version id.
+#: The versions of the records that stand before a version in its pack, by version id.
 Bases = Mapping[str, engine.Version]
 
 
-#: The largest total of values of a version that are differences, in bytes, and of those of a pack.
+#: The most bytes of values that are stored as differences: in one version, and in one pack.
 VERSION_DIFFERENCES, PACK_DIFFERENCES = 64 << 20, 4 << 30
 
 

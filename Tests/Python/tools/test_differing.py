@@ -104,7 +104,7 @@ def test_effort_bounds_what_is_compared() -> None:
     effort = Effort()
     first = next(members(left, right, effort))
     assert first.path and effort.left < 0 and effort.left > -differing.STEPS
-    # Many small ones share it as well.
+    # Many small comparisons share one effort as well.
     effort = Effort(10_000)
     for _ in range(1000):
         words(" ".join(str(chance.random()) for _ in range(30)), " ".join(str(chance.random()) for _ in range(30)), effort)

@@ -218,7 +218,7 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert two("-s", "a.llvs", "push").out == "all: 0 versions received, 1 sent\n"
     files = [path for path in Path("shared").rglob("*") if path.is_file()]
     assert files and all(path.read_bytes().startswith(b"age-encryption.org/v1\n") for path in files)
-    # Neither without keys nor with other keys.
+    # A retrieve without keys fails, and so does one with other keys.
     before = {path: path.read_bytes() for path in files}
     two("-s", "b.llvs", "set", "y=2")
     assert "is encrypted" in two("-s", "b.llvs", "push", "./shared", code=3).err

@@ -34,6 +34,6 @@ def test_it_says_so_and_shows_the_rest(llvs_run: Run, tmp_path: Path) -> None:
     assert llvs_run("-s", str(path), "verify", "--json").json["forgotten"] == 2
     assert "2  values whose bytes are gone" in llvs_("size")
     assert llvs_("get", "secret") == '{"y":4}'
-    # What would be incomplete without them is an error that names the value.
+    # A command whose output would be incomplete without the bytes fails, and names the value.
     for given in (("get", "secret"), ("export",)):
         assert "secret" in llvs_(*given, "--at", second.id, code=3)

@@ -84,7 +84,7 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
     whole = program("-s", str(store), *arguments.split(), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     took = time.monotonic() - begun
     assert whole.returncode == 0
-    # Before it continues, and early and late in turn.
+    # Interrupt the command at its start, and then early and late in turn.
     for step in sample([0, 8 if len(arguments) % 2 else 3], range(12)):
         code, said = interrupted(["-s", str(store), *arguments.split()], took * step / 11, tmp_path)
         codes.add(code)

@@ -120,7 +120,7 @@ def test_the_current_version(tmp_path: Path) -> None:
         with pytest.raises(VersionNameError, match="no version yet"):
             VersionNames(store).find("@")
         root = store.make_version(insert={"a": b"1"})
-        # No current version is recorded: the most recent head, and one without a branch before one on a branch.
+        # If no current version is recorded, it is the most recent head. A head without a branch precedes one on a branch.
         branched = store.make_version(root, update={"a": b"2"}, branch="draft")
         assert current_version(path, store) in (root, branched)
     with llvs.Coordinator(path) as coordinator:

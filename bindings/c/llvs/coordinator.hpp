@@ -65,7 +65,7 @@ public:
         llvs_buffer_dispose(&buffer);
         return value;
     }
-    /// Adds rules for merging to those of the store; see llvs_coordinator_register_schema.
+    /// Adds rules for merging to the rules of the store; see llvs_coordinator_register_schema.
     Schema register_schema(std::string_view rules, Move *move = nullptr) {
         llvs_schema *made = nullptr;
         Moving moving(move);
@@ -93,7 +93,7 @@ public:
         ExchangeResult result;
         detail::run([&](llvs_error **error) {
             llvs_status status = llvs_coordinator_exchange(raw(), control, &raw_result, error);
-            // Also given with an error.
+            // The result is given even with an error.
             if (raw_result) result = ExchangeResult(raw_result);
             if (done) *done = result;
             return status;

@@ -110,7 +110,7 @@ public:
 
 private:
     std::mutex mutex_;
-    /// Numbers of this table only, not of copies of it in other shared objects.
+    /// Accepts only numbers of this table, not of copies of the table in other shared objects.
     std::uint64_t last_ = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(this)) << 20;
     std::list<std::pair<std::int64_t, std::exception_ptr>> kept_;
 };

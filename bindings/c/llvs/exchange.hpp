@@ -91,7 +91,7 @@ struct RemoteWriter {
     /// Seconds since 1970; 0 for this device.
     double last_seen = 0;
     bool here = false;
-    /// The name that it gave itself; empty: none.
+    /// The name that the writer gave itself; empty: none.
     std::string name;
 };
 
@@ -125,7 +125,7 @@ struct PlaceKeys {
     std::string passphrase;
     /// "AGE-SECRET-KEY-1...".
     std::vector<std::string> identities;
-    /// Further members of a place that is made with these, "age1...".
+    /// The recipients of further members ("age1..."), for a place that this exchange creates.
     std::vector<std::string> recipients;
 };
 
@@ -294,9 +294,9 @@ private:
 struct PackOptions {
     /// For writing: the recipients that can open it, "age1...".
     std::vector<std::string> recipients;
-    /// For reading: identities, of which one opens it, "AGE-SECRET-KEY-1...".
+    /// For reading: identities ("AGE-SECRET-KEY-1..."), one of which must open the stream.
     std::vector<std::string> identities;
-    /// Instead of these, for both.
+    /// Instead of recipients and identities, for both directions.
     std::string passphrase;
 };
 

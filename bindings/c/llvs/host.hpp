@@ -130,7 +130,7 @@ private:
     static llvs_status append(void *payload, const llvs_bytes *records, std::size_t count, std::uint64_t *places, llvs_error **error) {
         return detail::guard(error, [&]() -> llvs_status {
             std::vector<std::uint64_t> found = storage(payload).append(detail::views(records, count));
-            // The records are stored by now, but nothing could refer to them.
+            // The records may be stored, but without their places the store could not find them.
             if (found.size() != count)
                 throw Error(LLVS_ERROR_UNKNOWN_OUTCOME, "a storage did not return one place for each record");
             for (std::size_t i = 0; i < count; i++) places[i] = found[i];
@@ -219,12 +219,12 @@ public:
 
     /// Whether `send_large` is implemented; else `send` also gets changes files of more than 1 MiB, in memory as a whole.
     virtual bool takes_large() const { return false; }
-    /// As `send`, for one version whose changes file is large.
+    /// Does the same as `send` for one version whose changes file is large.
     virtual void send_large(std::string_view, std::string_view, Outgoing &, Reply &) {}
 
     /// Whether `unusable` is implemented.
     virtual bool knows_unusable() const { return false; }
-    /// Adds (Reply::add) those of the names for which one of the two files is known to be missing, empty or cut short.
+    /// Adds (Reply::add) the names for which one of the two files is known to be missing, empty or cut short.
     virtual void unusable(const std::vector<std::string_view> &, Reply &) {}
 
     /// Whether the four functions below are implemented; else snapshots throw an Error (UNSUPPORTED).

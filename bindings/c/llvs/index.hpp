@@ -24,7 +24,7 @@ struct IndexQuestion {
     std::string low, high;
     bool low_open = false, high_open = false, reverse = false, unique = false;
 
-    /// Entries whose first parts are those of the tuple.
+    /// Entries that begin with the parts of this tuple.
     static IndexQuestion find(std::string equal) {
         IndexQuestion question;
         question.equal = std::move(equal);
@@ -52,7 +52,7 @@ struct IndexEntry {
     std::string id;
     /// Nothing if values were not requested.
     std::optional<std::string> data;
-    /// If values were requested: whether the bytes are there, as in Value.
+    /// If values were requested: whether the bytes are present, as in Value.
     llvs_value_state state = LLVS_VALUE_HERE;
 };
 
@@ -81,7 +81,8 @@ public:
     static Index named(const Store &store, std::string_view name) { return Index(store, name, {}, nullptr); }
     /// Opens an index by its definition, as JSON.
     static Index defined(const Store &store, std::string_view definition) { return Index(store, {}, definition, nullptr); }
-    /// The same for the current version of a coordinator; with `warm`, a thread of the library builds it at each new current version.
+    /// Opens an index of a coordinator's store: queries without a version use the current version. With `warm`, a thread of the library
+    /// builds the index at each new current version.
     static Index named(const Coordinator &coordinator, std::string_view name, bool warm = false) {
         return Index(coordinator.store(), name, {}, coordinator.raw(), warm);
     }
@@ -92,7 +93,7 @@ public:
     static Index computed(const Store &store, const ComputedIndexOptions &options, Keys keys) {
         return Index(store, options, std::move(keys), nullptr, false);
     }
-    /// The same, with a coordinator: queries without a version use its current version; see llvs_index_options.
+    /// Opens such an index with a coordinator: queries without a version use its current version; see llvs_index_options.
     static Index computed(const Coordinator &coordinator, const ComputedIndexOptions &options, Keys keys, bool warm = false) {
         return Index(coordinator.store(), options, std::move(keys), coordinator.raw(), warm);
     }

@@ -70,7 +70,7 @@ struct PeerOptions {
     std::vector<std::string> accepted;
     /// The code of an invitation, used for this connection; empty: the pairing is used.
     std::string invitation;
-    /// Whether the connection uses neither: people compare the digits of the state, and confirm with `confirm`.
+    /// Whether the connection uses neither a pairing nor an invitation: people compare the digits of the state, and confirm with `confirm`.
     bool compares_digits = false;
     /// Called before that many more bytes are stored; if it throws, the connection ends. It must not call the peer or its store.
     std::function<void(std::uint64_t)> quota;
@@ -78,13 +78,13 @@ struct PeerOptions {
     const Exchange *exchange = nullptr;
     /// The address of the other side, for a program that carries the bytes and accepts all devices with the pairing.
     std::string place;
-    /// For a program that carries the bytes within TLS: the channel binding of that TLS connection.
+    /// If the program carries the bytes within TLS: the channel binding of that TLS connection.
     std::string outer;
 };
 
 namespace detail {
 
-/// Options in the form of the C interface: valid as long as the options that they are made of.
+/// The options in the form of the C interface; valid as long as the options from which they are made.
 class PeerOptionsOfC {
 public:
     explicit PeerOptionsOfC(const PeerOptions &options) {
@@ -129,7 +129,7 @@ private:
 ///     for (std::string data = peer.send(); !data.empty(); data = peer.send()) write(data);
 class Peer {
 public:
-    /// Opens it; it keeps the store open.
+    /// Opens the peer, which keeps the store open.
     Peer(const Store &store, const PeerOptions &options) {
         detail::PeerOptionsOfC given(options);
         llvs_peer *made = nullptr;

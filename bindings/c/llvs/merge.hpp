@@ -65,7 +65,7 @@ struct ValueQuestion {
 struct ValueAnswer {
     std::optional<std::string> data;
     bool passes = false;
-    /// Decided as if there were no value merger.
+    /// The merge decides as if there were no value merger.
     static ValueAnswer pass() { return {std::nullopt, true}; }
 };
 
@@ -157,10 +157,10 @@ struct MergeOptions {
     llvs_relation relation = LLVS_RELATION_ANY;
     /// If a merge is undone or picked: the predecessor with which it is compared.
     llvs_side parent = LLVS_SIDE_FIRST;
-    /// Which heads, and the branches for that.
+    /// The heads to merge, and the branches for that selection.
     llvs_head_selection selection = LLVS_HEADS_UNBRANCHED;
     std::vector<std::string> branches;
-    /// Of the new version; JSON by key.
+    /// The metadata of the new version; JSON by key.
     std::map<std::string, std::string> metadata;
     /// Progress and cancellation; must live while the call runs.
     const llvs_control *control = nullptr;

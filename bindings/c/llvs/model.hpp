@@ -44,8 +44,7 @@ struct Version {
 struct Value {
     std::string id, data;
     VersionID stored_version;
-    /// Whether the bytes are there: LLVS_VALUE_HERE, or LLVS_VALUE_FORGOTTEN, and then `data` is empty. Values that are read one by one
-    /// throw instead.
+    /// Whether the bytes are present: LLVS_VALUE_HERE, or LLVS_VALUE_FORGOTTEN with an empty `data`. Reading a single value throws instead.
     llvs_value_state state = LLVS_VALUE_HERE;
 };
 
@@ -54,7 +53,7 @@ struct Change {
     llvs_change_kind kind;
     std::string id, data;
     VersionID stored_version;
-    /// For changes that were read: whether the bytes are there, as in Value.
+    /// For changes that were read: whether the bytes are present, as in Value.
     llvs_value_state state = LLVS_VALUE_HERE;
 
     /// Sets a new value.

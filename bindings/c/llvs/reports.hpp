@@ -24,7 +24,7 @@ struct Damage {
 struct VerifyReport {
     /// Versions and values read, and pending versions.
     std::uint64_t versions = 0, values = 0, pending = 0;
-    /// Damages; and unfinished files, which are not among them.
+    /// The damages, and the unfinished files, which are no damages.
     std::vector<Damage> damages, unfinished;
     /// Versions of the history that the ids of the heads vouch for, and all others.
     std::uint64_t vouched = 0, unvouched = 0;
@@ -42,7 +42,7 @@ struct SizeRow {
 /// What takes space in a store; see llvs_size_report.
 struct SizeReport {
     std::uint64_t versions = 0, unread = 0, values = 0, value_bytes = 0, bytes = 0, current_bytes = 0, past_bytes = 0;
-    /// By kind, prefix, month and version.
+    /// The rows by kind, prefix, month and version.
     std::vector<SizeRow> rows;
 
     /// Returns the rows of one group.

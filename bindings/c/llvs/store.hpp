@@ -23,7 +23,7 @@
 
 namespace llvs {
 
-/// Which versions of a history: those that satisfy all conditions given.
+/// Selects versions of a history: those that satisfy all given conditions.
 struct HistoryOptions {
     /// These versions and their ancestors; empty: all.
     std::vector<VersionID> from;
@@ -86,7 +86,7 @@ struct CompactionReport {
 struct Reverted {
     /// Nothing if everything that the version changed was changed again later: then nothing is stored.
     std::optional<Version> version;
-    /// The ids of values that were changed, and of those that keep something because it was changed later.
+    /// The ids of values that were changed, and of values of which a part stays because it was changed later.
     std::vector<std::string> undone, superseded;
     std::vector<Conflict> conflicts;
     /// Of a pick: after a merge of both lines, changes of counters count twice.

@@ -22,18 +22,18 @@ struct SyncPlace {
     std::uint64_t failures = 0;
     /// Seconds since 1970; 0: none.
     double retry_at = 0, last_success = 0;
-    /// Why the last round failed there; LLVS_OK if it did not.
+    /// Why the last round failed at this place; LLVS_OK if it did not.
     llvs_status code = LLVS_OK;
     std::string message;
     std::vector<Problem> problems;
     /// The HTTP status of the request that failed; 0: no response, or no failure.
     std::uint32_t http_status = 0;
-    /// The versions that wait to be sent there, if known.
+    /// The number of versions that wait to be sent to this place, if known.
     bool knows_pending = false;
     std::uint64_t pending_versions = 0, pending_bytes = 0;
     /// Seconds since 1970; 0: never.
     double last_retrieve = 0, last_send = 0;
-    /// Of the last round, and of all since the start of the day (UTC), or of the syncer.
+    /// Counts of the last round, and of all rounds since the later of the start of the day (UTC) and the start of the syncer.
     std::uint64_t requests = 0, bytes_up = 0, bytes_down = 0, requests_today = 0, bytes_up_today = 0, bytes_down_today = 0;
     /// For a place in the packed layout: what this device knows about it.
     std::optional<RemoteStatus> remote;

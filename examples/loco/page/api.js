@@ -11,7 +11,7 @@ async function take(request) {
   }
   if (answer.headers.get("content-type") !== "application/json") throw new Error(await answer.text());
   const content = await answer.json();
-  // If it can be done nevertheless, the answer has the value to confirm it with.
+  // If the user may confirm the refused request, the answer has the value with which the request is repeated.
   if (!answer.ok) throw Object.assign(new Error(content.error), { confirm: content.confirm });
   return content;
 }

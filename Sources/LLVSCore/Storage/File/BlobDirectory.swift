@@ -198,7 +198,7 @@ final class BlobDirectory: @unchecked Sendable {
                 let file = try OpenFile(filePath, O_RDONLY)
                 try system.sync(file)
             } catch {
-                // It was removed meanwhile, since its version was not stored.
+                // The blob was removed meanwhile, since its version was not stored.
                 if error.code == ENOENT, lock.withLock({ !dirty.contains(filePath) }) { continue }
                 let failure = StoreError.posix(error, doing: "Syncing the blob", path: filePath.path)
                 lock.withLock { self.poison = failure }

@@ -42,8 +42,8 @@ extension CacheDirectory {
             return FileCacheWriter(self, file, place: nil)
         }
         let (aside, file) = try makeAside(mode: system.mode)
-        // Removes maps whose names were lost: those of processes that were killed before they reported them, or that closed at once. If
-        // one is in use all the same, it stays open, and is built again from the records later.
+        // Removes maps whose names were lost because a process was killed before it reported them, or closed at once. If such a map is in
+        // use all the same, it stays open, and is rebuilt from the records later.
         if name.hasPrefix(CacheDirectory.mapPrefix) { removeOld { $0.hasPrefix(CacheDirectory.mapPrefix) && $0.hasSuffix(".cache") } }
         return FileCacheWriter(self, file, place: (name, aside))
     }

@@ -52,7 +52,7 @@ final class CacheDirectory: @unchecked Sendable {
     func get(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
         if let kept = lock.withLock({ memory[name] }) { return kept }
-        // Whatever error occurs, a cache is derived and can be built again.
+        // Errors are ignored: a cache is derived, and can be rebuilt.
         guard let file = try? OpenFile(file(name), O_RDONLY),
             let (length, expected) = CacheDirectory.envelope(of: file, name)
         else { return nil }

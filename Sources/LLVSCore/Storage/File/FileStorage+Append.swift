@@ -30,7 +30,8 @@ extension FileStorage {
         } catch {
             // The host closed the descriptor, which released its locks. So no more is appended until the store is opened again.
             if (error as? StoreError)?.systemCode == Errno.lost.code { throw error }
-            // The next save may be smaller, or space may be free by then: a new segment would need more of it.
+            // Keep the segment: the next save may be smaller, or find more free space, and a new segment would need more space than this
+            // one.
             if (error as? StoreError)?.code == .noSpace, writer.isReusable { throw error }
             abandon(writer, segment)
             if writer.end == 0, (error as? StoreError)?.code != .unknownOutcome {
@@ -41,8 +42,8 @@ extension FileStorage {
         }
     }
 
-    /// Checks that a descriptor is free. The sync that follows opens directories and others' segments, one at a time: without a free
-    /// descriptor, nothing should be written.
+    /// Checks that a descriptor is free. The sync that follows opens directories and segments of other processes, one at a time. Without a
+    /// free descriptor, nothing should be written.
     private func expectDescriptor() throws {
         guard options.durability == .full, state.withLock({ durability.segmentsDirectory || !durability.foreign.isEmpty }) else { return }
         do throws(Errno) { _ = try directory.segmentsFolder.readable() } catch {

@@ -44,8 +44,8 @@ extension FileStorage {
             report.syncMarker = marker
             return report
         }
-        // Only one process at a time, so that no two compact the same segments. Without locks this is skipped, since two such compactions
-        // are correct, just wasteful.
+        // Only one process compacts at a time, so that no two compact the same segments. On a file system without locks this check is
+        // skipped: two such compactions are correct, only wasteful.
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
         do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
         // Unlock explicitly: a child that the host forks meanwhile shares the open file, so closing it here would not release the lock.
@@ -227,7 +227,7 @@ extension FileStorage {
     ) throws {
         let place = directory.segment(name), path = place.path
         guard let compacted = try? OpenFile(place, O_RDONLY) else { return }
-        // It may have come from another machine or from a backup, so sync it first.
+        // The compacted segment may have come from another machine or from a backup, so sync it first.
         try posix("Syncing the segment", path) { () throws(Errno) in try options.system.sync(compacted) }
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         countSync()

@@ -52,7 +52,7 @@ extension FileStorage {
             }
             state.withLock {
                 durability.unsynced.removeAll { $0.segment === own.segment }
-                // Another process's segment: the bytes that were rewritten need not be synced there any more.
+                // If the segment is another process's, its rewritten bytes no longer need a sync.
                 if durability.foreign.contains(Int(own.segment.index)) { own.segment.durable = max(own.segment.durable, end) }
                 if own.segment.durable >= own.segment.position { durability.foreign.remove(Int(own.segment.index)) }
             }
@@ -68,7 +68,7 @@ extension FileStorage {
         }
     }
 
-    /// Marks others' segments whose sync failed: this process rewrites what is not known to be durable.
+    /// Marks segments of other processes whose sync failed: this process rewrites what is not known to be durable.
     func markForeignUnsynced(_ indices: [Int], haveBlobs: Bool) {
         if haveBlobs { blobs.isSyncUncertain = true }
         for index in indices {

@@ -1,4 +1,4 @@
-/// Where bytes of a segment are that was compacted into another.
+/// Where the bytes of a compacted segment are in another segment.
 struct Relocation {
     /// The index of the other segment.
     let to: Int
@@ -25,7 +25,7 @@ extension FileStorage {
         }
         guard !heads.isEmpty else { return }
         let here = Set(names)
-        // A segment that was itself compacted into another of these comes last: the other may replace it.
+        // A segment that was itself compacted into another listed one comes last, since the other may replace it.
         let covered = Set(heads.flatMap { $0.head.sources.map(\.id) })
         heads.sort { a, b in
             let (x, y) = (covered.contains(a.head.id), covered.contains(b.head.id))
@@ -60,8 +60,8 @@ extension FileStorage {
         } catch { return nil }
     }
 
-    /// Records where the bytes of segments are that were compacted into `segment`: of segments in which this handle has places, and of
-    /// those whose files are `here`. Precondition: `state` is held.
+    /// Records where the bytes of compacted segments are in `segment`. Includes segments in which this handle has places, and segments
+    /// whose files are in `here`. Precondition: `state` is held.
     func applyRelocations(of head: CompactedSegment, in segment: Segment, here: Set<String>) throws {
         for source in head.sources where source.id != head.id {
             let name = source.id.hex + ".seg"
@@ -136,9 +136,9 @@ extension FileStorage {
         }
     }
 
-    /// Looks for segments that any process compacted. Reads the heads of known ones again: a syncing program may have brought back, and
-    /// another program deleted, the segments that they were compacted from long ago.
-    /// - Returns: false if a listed one could not be read: it may have been compacted itself meanwhile.
+    /// Looks for compacted segments of any process. Reads the heads of known ones again: the segments from which they were made long ago
+    /// may have been brought back by a syncing program and deleted by another program.
+    /// - Returns: false if a listed segment could not be read: it may have been compacted itself meanwhile.
     @discardableResult
     func discoverFolded() throws -> Bool {
         let names = try segmentNames()

@@ -50,8 +50,8 @@ extension FileStorage {
         return vanished
     }
 
-    /// Returns the files in `segments/`. A file that a syncing program renamed ("x (conflict).seg") counts: it may have more than the one
-    /// that it conflicts with. Hidden files do not count: they are in transit.
+    /// Returns the files in `segments/`. A file that a syncing program renamed ("x (conflict).seg") counts, since it may have more records
+    /// than the original. Hidden files do not count: they are in transit.
     /// - Parameter control: checked on the way, like the checks of this thread's waits.
     func segmentNames(_ control: PacedControl = .none) throws -> [String] {
         do {
@@ -82,7 +82,7 @@ extension FileStorage {
     }
 
     enum ScanOutcome {
-        /// It was read up to its seal, and everything is valid.
+        /// The segment was read up to its seal, and everything is valid.
         case complete
         /// More may follow, or something is wrong with it.
         case open
@@ -130,7 +130,7 @@ extension FileStorage {
                         segment.position = position
                         if scanner.lastFrame > 0 { segment.lastFrame = scanner.lastFrame }
                         segment.complete = finished
-                        // It has more than what was compacted, so the file is still needed.
+                        // The file has records that were not compacted, so it is still needed.
                         if reported { segment.replaced = false }
                         if reported, !isReadOnly {
                             durability.foreign.insert(Int(segment.index))
@@ -181,8 +181,7 @@ extension FileStorage {
     {
         let (known, position) = state.withLock { (segment.id, segment.position) }
         if let known, position > 0 {
-            // It became shorter: an older copy was put in its place. Either the longer one comes back, or reading reports what is
-            // missing.
+            // The file became shorter: an older copy replaced it. Either the longer one comes back, or reading reports what is missing.
             return size > position ? (known, position, nil) : nil
         }
         return try SegmentFile.begin(file, path, name: segment.name, size: size) { damage in state.withLock { remember(damage) } }

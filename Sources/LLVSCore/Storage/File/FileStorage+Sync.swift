@@ -1,6 +1,6 @@
 /// The data that is not known to be durable. Guarded by the storage's `state`.
 struct DurabilityState {
-    /// A segment of this process that is no longer written, or another's up to where it was read.
+    /// A segment of this process that is no longer written, or a segment of another process up to where it was read.
     struct Own { let file: OpenFile; let id: RandomName; let path: String; let segment: Segment }
 
     /// The segment that the writer writes.
@@ -42,7 +42,8 @@ extension FileStorage {
                 try rewriteUnsynced()
             }
             try blobs.rewriteUncertain()
-            // Sync blobs before the records that name them, and others' records before this process's successors of them.
+            // Sync blobs before the records that name them, and records of other processes before this process's versions that build on
+            // them.
             for _ in 0..<(try blobs.sync()) { countSync() }
             if foreign { try syncForeign(appendingHeld: appendingHeld) }
             try syncRetired()
@@ -179,7 +180,7 @@ extension FileStorage {
             try options.system.fdatasync(file.descriptor)
             countSync()
         } catch {
-            // It is gone: another program moved it.
+            // The file is gone: another program moved it.
             if error.code != ENOENT { throw StoreError.posix(error, doing: "Syncing", path: place.path) }
         }
     }

@@ -42,7 +42,7 @@ extension FileStorage {
             }
             left = []
             guard !vanished.isEmpty else { break }
-            // Other processes compacted them since they were listed: read the compacted segments instead.
+            // Other processes have compacted these segments since they were listed: read the compacted segments instead.
             let compacted = try segmentNames(paced).filter { $0.hasPrefix(CompactionSource.namePrefix) }.sorted()
             for (name, missing) in vanished where !isFolded(name, upTo: ends[name] ?? 0) { try damage(missing) }
             left = compacted.filter { !read.contains($0) }
@@ -85,7 +85,7 @@ extension FileStorage {
             return 0
         }
         guard status.isRegularFile else { return 0 }
-        // It may be an old copy that a syncing program brought back after the complete one was compacted and deleted.
+        // A short file may be an old copy: a syncing program brings one back after the complete file was compacted and deleted.
         if status.size < end, !isFolded(name, upTo: end) {
             try damage(
                 StorageDamage(

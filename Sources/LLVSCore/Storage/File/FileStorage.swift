@@ -78,7 +78,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     /// The indices of the segments that are open for reading.
     var opened: [Int] = []
     var useClock: UInt64 = 0
-    /// The same and the pinned ones, for readers without `state`.
+    /// The opened and the pinned segments, for readers that do not hold `state`.
     let descriptors = SegmentDescriptors()
     var writer: SegmentWriter?
     var damageList: [StorageDamage] = []
@@ -349,7 +349,7 @@ final class Segment {
     var replaced = false
     /// Whether its file was missing at the last look.
     var gone = false
-    /// Where else its records are.
+    /// Where the segment's records are in other segments.
     var relocations: [Relocation] = []
     init(index: UInt32, name: String) { self.index = index; self.name = name }
 }

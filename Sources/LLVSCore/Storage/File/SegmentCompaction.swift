@@ -10,7 +10,7 @@ struct CompactionInput {
     let from: UInt64
     let size: UInt64
     let records: UInt64
-    /// Its own sources. Their `at` counts from `from`.
+    /// The sources of this source, if it was compacted itself. Their `at` counts from `from`.
     let sources: [CompactionSource]
 }
 

@@ -1,4 +1,4 @@
-/// Reports what damage costs, and where records may be that are not delivered.
+/// Reports what damage costs, and where undelivered records may be.
 extension SegmentScanner {
     mutating func noteUnreadable() { if buffer.metUnreadable, unreadableFrom == nil { unreadableFrom = position } }
 

@@ -103,7 +103,7 @@ extension SegmentScanner {
 
     mutating func records(_ entries: [Entry], _ end: UInt64, wasWhole: Bool, _ found: Found, _ damage: Damage) throws -> Frame {
         if !wasWhole {
-            // All or nothing: check the whole batch before delivering any of it.
+            // A batch counts as a whole or not at all, so check all of it before delivering any of it.
             if entries.count > 1 || (entries.first?.length ?? 0) > UInt64(ScannedRecord.prefixSize) {
                 for entry in entries where try !isWhole(entry) { return .bad("a record does not match its checksum", next: end) }
             }

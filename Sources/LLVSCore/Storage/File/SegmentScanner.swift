@@ -82,7 +82,7 @@ struct SegmentScanner {
                 let moved = next == nil && suspect == nil && givesUpAt == .max ? try validFrame(from: position + 1, elsewhere: true) : nil
                 guard next != nil || moved != nil else { return try reportSuspects(at: position, upTo: nil) }
                 // The frame may have been read while it was being written, and the next one written since: read it once more before
-                // reporting damage. Frames before those that were found then are not read a third time.
+                // reporting damage. Frames up to `walked` are not read again: the headers after the frame led to there.
                 if looked != position, position >= walked {
                     looked = position
                     if let next { whole = max(whole, try syncedEnd(from: next, &walked)) }

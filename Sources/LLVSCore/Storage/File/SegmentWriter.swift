@@ -36,8 +36,8 @@ final class SegmentWriter {
         do {
             try System.lockExclusively(file.descriptor)
         } catch {
-            // Without locks, no process can see that this one is alive, so none takes it for dead either. But if another process holds
-            // the lock, it takes this segment for that of a dead writer.
+            // On a file system without locks, no process can find out whether this one is alive, so none assumes that it is dead. But a
+            // process that holds this lock assumes that the writer is dead.
             if error.code == EWOULDBLOCK { throw StoreError.posix(error, doing: "Locking the segment", path: path) }
             Log.write(.info, "Locking the segment \(path) failed: \(error). Continuing without the lock.")
         }
@@ -50,7 +50,7 @@ final class SegmentWriter {
         case usual
         /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
         case gone
-        /// It was truncated by another program. Frames appended now would follow a hole, and without the header they would be lost.
+        /// Another program truncated the file. Frames appended now would follow a hole, and without the header they would be lost.
         case cutShort
     }
 
@@ -150,7 +150,7 @@ final class SegmentWriter {
         guard room > end else { return }
         do throws(Errno) {
             if step == SegmentWriter.blockSize {
-                // Within the last frame's block, which is allocated already.
+                // The room lies within the last frame's block, which is allocated already.
                 try system.truncate(file, to: room)
             } else {
                 // Write real zeros: blocks that were never written would go through the journal again when they are.

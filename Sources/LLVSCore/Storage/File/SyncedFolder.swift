@@ -1,5 +1,5 @@
 /// Detects whether a folder-syncing program carries a directory, by the files that well-known programs have at the top of their folders.
-/// Compacting segments there is correct, but every machine would send the others what they have.
+/// Compacting segments there is correct, but every machine would send the other machines what they have already.
 enum SyncedFolder {
     static let markers = [
         ".stfolder", // Syncthing

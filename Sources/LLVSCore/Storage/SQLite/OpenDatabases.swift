@@ -119,7 +119,7 @@ package final class DatabaseFile: Sendable {
             System.close(descriptor)
             throw StoreError.posix(error, doing: doing, path: path)
         }
-        // It may have been replaced by another file.
+        // Another file may have replaced the database.
         guard status.isRegularFile else {
             throw StoreError(.notAStore, "\(doing) \(path) failed: it is not a file any more. Check what writes there.", path: path)
         }

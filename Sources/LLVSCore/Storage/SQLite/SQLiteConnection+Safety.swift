@@ -1,6 +1,6 @@
 import CSQLite
 
-/// Restricts databases that were made by others, and files beside them, to holding bytes.
+/// Restricts databases that another program may have made, and the files beside them, to holding bytes.
 extension SQLiteConnection {
     /// Options of `sqlite3_db_config` by number, since the headers of an older SQLite lack some. A library that does not know an option
     /// ignores it.
@@ -22,7 +22,7 @@ extension SQLiteConnection {
     /// Call this before anything of the database is read.
     func makeSafe(isCopy: Bool) throws {
         if isCopy {
-            // Files that others could truncate must not be mapped, and the log is not merged into the copy.
+            // Files that another program could truncate must not be mapped, and the log is not merged into the copy.
             try run("PRAGMA locking_mode=EXCLUSIVE", doing: "Opening")
             _ = llvs_sqlite_configure(sqlite, handle, 1006, 1) // NO_CKPT_ON_CLOSE
         }
@@ -187,9 +187,9 @@ final class SQLiteWatch {
     private var failure: StoreError?
     /// SQLite's result for the first value that could not be bound since a statement last ran.
     private var bindingFailure: Int32?
-    /// Whether the running statement changes nothing. Within one that changes something, the host is not called: if it forked there,
-    /// SQLite would undo the transaction in the child, in the shared memory of the log that the parent uses. Cancelling works all the
-    /// same.
+    /// Whether the running statement changes nothing. During a statement that changes something, the host is not called: if it forked at
+    /// that point, SQLite would roll back the transaction in the child, in the shared memory of the log that the parent uses. Cancelling
+    /// still works.
     var isReading = false
 
     /// The connection removes both hooks before it is closed.

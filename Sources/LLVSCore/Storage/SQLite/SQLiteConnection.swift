@@ -97,7 +97,7 @@ package final class SQLiteConnection {
         isInside = false
     }
 
-    /// Leaves everything as it is, after a fork: the parent's locks and write-ahead log must not be touched.
+    /// After a fork, leaves everything open: the parent's locks and write-ahead log must not be touched.
     package func leak() {
         statements = [:]
         handle = nil
@@ -105,8 +105,8 @@ package final class SQLiteConnection {
         isInside = false
     }
 
-    /// Whether SQLite could open the file only for reading, although it was to be opened for writing. SQLite reports no error then,
-    /// whatever the reason, and it stays so.
+    /// Whether SQLite could open the file only for reading, although it was to be opened for writing. SQLite reports no error in this case,
+    /// whatever the reason, and the connection stays read-only.
     var isReadOnly: Bool { sqlite.pointee.db_readonly(handle, "main") == 1 }
 
     /// Runs statements whose results are not needed.
@@ -266,7 +266,7 @@ package final class SQLiteConnection {
     /// Returns the error for a failed opening. SQLite has one code for all reasons; the system's error, if it is known, shows which.
     private func cannotOpen(_ doing: String, _ result: Int32) -> StoreError {
         let system = systemCode(result)
-        // Then not the database is missing, but its log could not be created.
+        // The database exists, so SQLite reports that its log could not be created.
         if system == Errno.missing.code, (try? System.status(path)) != nil {
             return StoreError(
                 .readOnly,
@@ -303,7 +303,7 @@ package struct SQLiteStatement {
     fileprivate let watch: SQLiteWatch
     fileprivate let handle: OpaquePointer
 
-    /// Without this, a value that could not be bound would be stored as NULL. Now the next step fails.
+    /// Records that a value could not be bound, so that the next step fails instead of storing NULL.
     private func note(_ result: Int32) { if result != SQLITE_OK { watch.noteBindingFailure(result) } }
 
     package func bind(_ index: Int32, _ value: Int64) { note(sqlite.pointee.bind_int64(handle, index, value)) }

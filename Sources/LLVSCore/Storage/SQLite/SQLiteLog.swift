@@ -39,7 +39,7 @@ package struct SQLiteLog {
 
     package static func isPageSize(_ size: Int) -> Bool { size >= 512 && size <= 65_536 && size & (size - 1) == 0 }
 
-    /// Returns where bytes begin that belong to the log and that SQLite ignores; nil if there are none. Reads all of it.
+    /// Reads the whole log. Returns the beginning of bytes that belong to the log and that SQLite ignores; nil if there are none.
     package func unusedFrom() -> UInt64? {
         guard headerIsWhole else { return 0 }
         var used = UInt64(SQLiteLog.headerSize), at = used, sums = seed

@@ -103,7 +103,7 @@ package enum SQLiteNewDatabase {
                 throw StoreError.posix(error, doing: "Making the database", path: path)
             }
             guard status.isRegularFile, status.size == 0 else {
-                // Another process has just put a database there.
+                // Another process has just created a database at this path.
                 keptOpen.withLock { $0.append(file) }
                 return
             }
@@ -127,7 +127,7 @@ package enum SQLiteNewDatabase {
             // The previous holder of the lock may have put a complete database in its place.
             let now: System.Status
             do throws(Errno) { now = try place.status() } catch {
-                // It was removed. After any other error, do not try again and again.
+                // The file was removed, so try again. After any other error, do not.
                 if error.code == ENOENT { continue }
                 throw StoreError.posix(error, doing: "Making the database", path: path)
             }

@@ -95,7 +95,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Returns where bytes begin in the log that SQLite ignores; nil if another process is writing to it.
+    /// Returns the beginning of bytes in the log that SQLite ignores; nil if another process is writing to the log.
     private func unusedLog() -> UInt64? {
         let log = path + "-wal"
         for _ in 0..<3 {
@@ -147,7 +147,7 @@ extension SQLiteStorage {
         }
         guard let end = try? connection.integer("SELECT coalesce(max(seq), 0) FROM records", doing: "Reading versions from") else { return }
         var seq = last
-        // A damaged page can have any number as the last.
+        // On a damaged page, the last number may be any number.
         let limit = min(end, last &+ 10_000_000)
         while seq < limit {
             seq += 1
@@ -203,7 +203,7 @@ extension SQLiteStorage {
         var chunk = [UInt8](repeating: 0, count: SQLiteStorage.chunkSize)
         var isWhole = true
         do {
-            // In the same snapshot as the rows, on the same connection.
+            // Read the chunks in the same snapshot as the rows, on the same connection.
             let load = { (number: UInt64) throws in
                 let count = Int(min(size, place.length - number * size))
                 try chunk.withUnsafeMutableBytes { target in

@@ -1,13 +1,14 @@
 /// Completes what SQLite does for a commit to survive a power cut.
 ///
-/// At `full`, SQLite syncs the log with each commit, including what others left unsynced in it. But it assumes that the name of an
+/// At `full`, SQLite syncs the log with each commit, including what other processes left unsynced in it. But it assumes that the name of an
 /// existing log is durable, even if a process at `normal` has just created it, and it ignores a failed sync of the directory. After a
-/// failed sync of the log, it rewrites its own part, but not what others wrote before it, which the system may have dropped: then the log
-/// would end there.
+/// failed sync of the log, it rewrites its own part, but not what other processes wrote before it, which the system may have dropped: then
+/// the log would end there.
 extension SQLiteStorage {
     private var log: String { path + "-wal" }
 
-    /// Syncs the log: every commit at `full` does so, but not what other processes, or this one at `normal`, left unsynced.
+    /// Syncs the log. A commit at `full` syncs it as well. Commits of this process at `normal`, and commits of other processes, may not
+    /// have.
     public func sync() throws {
         try checkOpen()
         guard !isReadOnly, state.withLock({ needsSync }) else { return }
@@ -37,7 +38,7 @@ extension SQLiteStorage {
         }
     }
 
-    /// Runs a transaction. If it fails, it is uncertain what of the log was synced. Precondition: `writing` is held.
+    /// Runs a transaction. If it fails, it is unknown which part of the log was synced. Precondition: `writing` is held.
     func appending<R>(to writer: SQLiteConnection, _ doing: String, _ body: () throws -> R) throws -> R {
         do { return try writer.transaction(doing: doing, body) } catch let error as StoreError {
             if error.code == .unknownOutcome || error.code == .io { logSyncIsUncertain = true }

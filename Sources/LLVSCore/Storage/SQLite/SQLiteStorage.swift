@@ -147,7 +147,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     public var damages: [StorageDamage] { state.withLock { damageList } }
 
-    /// Bytes are written to the log, and from there to the database: half of the free space can hold records.
+    /// Bytes are written to the log first, and then copied to the database, so records can use half of the free space.
     public func room() -> StorageRoom? { System.room(path).map { StorageRoom(free: $0.free / 2, size: $0.size) } }
 
     public func statistics(_ control: PacedControl) throws -> StorageStatistics {

@@ -185,7 +185,7 @@ extension Store {
             let wanted = Differencing.basePlace(of: place)
             guard let index = nodes.firstIndex(where: { $0.place <= wanted }) else { return nil }
             let way = nodes[index...], base = nodes[index]
-            // If the id is not computed, another store may have recorded another value under it, which may prevail after a union.
+            // If the id is not a content id, another store may have recorded another value under it, which may prevail after a union.
             guard base.version.hasContentForm else { return nil }
             let room = min(last.stored / 2 - base.way, data.count - 1)
             guard room > 0, Differencing.isWithinLimits(way.map(\.size), of: data.count) else { return nil }
@@ -267,7 +267,7 @@ extension Store {
             var node: Differencing.Node
             var base: (version: VersionID, size: Int, body: Int, checksum: UInt32)?
         }
-        // The limits of the value whose way it is: reading the way costs no more than reading the value.
+        // The limits of the value to which the way belongs: reading the way costs no more than reading the value.
         var total = size
         var nodes: [Differencing.Node] = [], at = (version: version, place: place, size: size, body: body), checksum: UInt32?
         while nodes.count <= Differencing.mostSteps {

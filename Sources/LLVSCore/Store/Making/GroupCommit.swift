@@ -16,7 +16,7 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
     /// proves nothing about bytes that an earlier one failed to write.
     private var failures: [(after: UInt64, upTo: UInt64, error: any Error)] = []
     private var outstanding = 0
-    /// How many commits the last sync released, and how many had arrived meanwhile: so many are expected for the next.
+    /// The number of commits that the last sync released and that had arrived meanwhile: as many are expected for the next sync.
     private var expected = 0
     /// The duration of the last sync.
     private var seconds = 0.0

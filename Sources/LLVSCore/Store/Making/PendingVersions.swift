@@ -3,7 +3,7 @@
 package struct PendingVersions {
     package struct Record {
         var place: RecordPlace
-        /// Without metadata, which may be large.
+        /// The header without its metadata, which may be large.
         var header: RecordHeader
         var branch: BranchName?
         package init(place: RecordPlace, header: RecordHeader) {
@@ -22,11 +22,11 @@ package struct PendingVersions {
     private var nextLook = -Double.infinity
     /// All rows of the history below this one were checked: they are stored or given up, and no version waits for them.
     private var settledRows = 0
-    /// Further records of waiting versions, with the same content but other large values: the version was made again when those of the
-    /// first record were lost. One complete record is enough.
+    /// Further records of pending versions. They have the same content and other large values: the version was made again when the large
+    /// values of the first record were lost. One complete record is enough.
     private var alternatives: [VersionID: [Record]] = [:]
-    /// Versions that are being tried again, and are neither in the history nor waiting again yet. Other threads that look for versions
-    /// try them as well, so that they do not miss them.
+    /// Versions that are being tried again: they are neither in the history nor pending at this moment. A thread that looks for versions
+    /// tries them as well, so that it does not miss them.
     private var tried: [VersionID: Record] = [:]
 
     var count: Int { records.count }
@@ -90,7 +90,7 @@ package struct PendingVersions {
     /// Makes the next check for blobs due at once, after one failed.
     mutating func lookAgain() { (blobMark, nextLook) = (nil, -Double.infinity) }
 
-    /// Checking so many versions for their blobs costs little.
+    /// Checking this many versions for their blobs costs little.
     private static let few = 64
 
     /// Returns the versions that wait for blobs, if some blobs may have arrived. If the storage cannot report that, many versions are

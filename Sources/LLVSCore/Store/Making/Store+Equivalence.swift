@@ -8,7 +8,7 @@ extension Store {
     }
 
     /// Returns whether changes lead to the same state as those of a record, both on top of `first`. Other implementations record removals
-    /// of absent values, or preserves of prevailing ones; and one records a `remove` where another records a `preserveRemoval`.
+    /// of absent values, or preserves of prevailing ones. For the same change, one records `remove` and another records `preserveRemoval`.
     /// - Complexity: O(changes × log values), and reads the record. Only needed for versions whose digests differ.
     func haveSameOutcome(_ changes: some Collection<RecordChange>, _ place: RecordPlace, on first: UInt32) throws -> Bool {
         let root = first == History.none ? nil : try maps.map(first)

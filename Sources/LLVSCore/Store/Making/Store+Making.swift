@@ -21,7 +21,7 @@ extension Store {
         try changes.withBorrowed { try makeVersion(basedOn: predecessor, borrowing: $0, metadata: metadata, id: id, timestamp: timestamp) }
     }
 
-    /// The same, with bytes that the caller owns.
+    /// Makes a version as the function above, with bytes that the caller owns.
     @discardableResult
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
@@ -120,7 +120,7 @@ extension Store {
             try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first)
             draft.version.timestamp = timestamp
         } else if let known = lock.withRead({ commits.unpublished.unconfirmed(id) })?.time ?? waitingTime(id) {
-            // It was made before with an unknown outcome, or waits. If it is made again, it must be the same version.
+            // The version was made before with an unknown outcome, or is pending. If it is made again, it must be the same version.
             known.give(to: &draft.version)
         } else {
             setTime(&draft, behind: behind)

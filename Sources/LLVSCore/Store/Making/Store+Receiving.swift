@@ -30,7 +30,7 @@ extension Store {
 
     /// The outcome of adding a received version.
     public enum Addition: Sendable {
-        /// It was added, and is as durable as the store's versions; or it is in the store and waits for its predecessors.
+        /// The version was added, and is as durable as the store's versions; or it is in the store, and pending.
         case added
         /// The same version was present.
         case alreadyPresent
@@ -213,7 +213,7 @@ extension Store {
         guard received.version.id.hasContentForm else { return }
         let looked = received
         let vouching = try withExtendedLifetime(looked) { try prepare(looked).vouching }
-        // Only single files come from another implementation.
+        // Another implementation sends only single files.
         if vouching == .none, environment.checksIDs { throw received.version.isNotWhatItsIDSays }
         received.vouching = vouching
     }
@@ -227,7 +227,7 @@ extension Store {
         } catch let error as StoreError where Store.isProblem(error.code) { return false }
     }
 
-    /// Returns whether a version's predecessor is the empty root, and that is neither present nor among the versions. Its content is
+    /// Returns whether a version's predecessor is the empty root, which is neither present nor among the given versions. Its content is
     /// known, so no version waits for it.
     private func needsEmptyRoot(_ received: [ReceivedVersion], _ prepared: [Prepared?]) throws -> Bool {
         guard try !contains(EmptyRoot.id) else { return false }

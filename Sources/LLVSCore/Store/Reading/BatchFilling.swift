@@ -225,7 +225,7 @@ package struct BatchFilling {
         if !isRead { for i in run { try readAlone(wanted[i]) } }
     }
 
-    /// Reads a value alone: from its current place. If that fails, the error says what is wrong.
+    /// Reads a single value from its current place. If that fails, the error says what is wrong.
     private mutating func readAlone(_ one: Wanted) throws {
         let place = store.lock.withRead { store.dag.rows[Int(one.entry.version)].place }
         let id = batch.id(one.row), target = batch.target(one.row)

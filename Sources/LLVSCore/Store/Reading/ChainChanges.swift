@@ -15,7 +15,7 @@ package struct ChainChanges {
 
         /// Whether a value was present before, and the change made a difference; nil if the records do not show it.
         var toldBefore: Bool? {
-            // A preserved value may be the one that was present before.
+            // A preserved value may equal the one that was present before.
             isPreserved || before == .unknown ? nil : before == .present
         }
     }
@@ -115,8 +115,8 @@ package struct ChainBehind: HistoryPass {
 }
 
 extension History {
-    /// Returns where the chains of first predecessors of two versions meet; nil if they do not, or if one of them has more versions and
-    /// changes before that than its limit.
+    /// Returns where the chains of first predecessors of two versions meet. Nil if they do not meet, or if one chain has more versions and
+    /// changes up to there than its limit.
     package func meeting(_ a: UInt32, _ b: UInt32, leftAtMost: Int, rightAtMost: Int) -> Meeting? {
         var meeting = Meeting(at: a)
         var x = a, y = b, leftCost = 0, rightCost = 0

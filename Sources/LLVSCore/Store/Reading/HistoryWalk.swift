@@ -34,7 +34,7 @@ public final class HistoryWalk {
     /// The versions that are still to be walked: a queue by generations, or a list made beforehand.
     private var queue = WalkQueue()
     private var listed: ArraySlice<UInt32> = []
-    /// For a walk by generations for one value: the versions that may have changed it and remain, and the least generation of these.
+    /// For a walk by generations for one value: the remaining versions that may have changed it, and the least generation of these.
     private var candidates: Set<UInt32>?
     private var floor: UInt32 = 0
     /// Versions that were reached and not examined yet.
@@ -180,7 +180,7 @@ extension Store {
         }
     }
 
-    /// Returns what a version recorded of a value; nil if nothing. O(log changes), mostly one read.
+    /// Returns the change that a version recorded for a value; nil if there is none. O(log changes), mostly one read.
     package func recordedKind(of id: ValueID, in ordinal: UInt32) throws -> Value.Change.Kind? {
         try id.bytes.withUnsafeBytes { try records.findChange(place(of: ordinal), $0) }?.kind
     }

@@ -15,8 +15,8 @@ package struct Difference {
     }
 }
 
-/// What two versions recorded since their chains of first predecessors met. Only that is read. Maps are read only if a record does not show
-/// what it replaced.
+/// The changes that two versions recorded since their chains of first predecessors met. Nothing else is read, except maps if a record does
+/// not show what it replaced.
 final class RecordedSides {
     private let store: Store
     let meeting: Meeting
@@ -73,7 +73,8 @@ final class RecordedSides {
             var wasThere: Bool
             var after = y?.entry
             if x == nil, let y, leftMap == nil, met == nil, let told = y.toldBefore {
-                // Bytes of an ancestor of the meeting differ from those that were present there.
+                // The left side did not change the value. If the right side restored bytes of an ancestor of the meeting, they differ from
+                // the bytes at the meeting.
                 wasThere = told
             } else {
                 let before = try x.map(\.entry) ?? whereTheyMet(key, unchangedIn: leftMap)

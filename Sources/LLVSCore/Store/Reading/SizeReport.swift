@@ -40,8 +40,8 @@ public struct SizeReport: Sendable {
         /// Values in files of their own.
         case blob
         /// Values whose bytes are gone by intent: only their size and digest are stored, with `record`. This kind has their number and the
-        /// bytes that they had, and none on the medium. They count in no other row, and not in `total`. Its row is only there if there are
-        /// any.
+        /// bytes that they had, and none on the medium. They count in no other row, and not in `total`. The row exists only if there are
+        /// such values.
         case hollow
         /// Caches, which can be built again.
         case cache
@@ -68,9 +68,9 @@ public struct SizeReport: Sendable {
         public var valueBytes: UInt64 = 0
         /// Bytes on the medium.
         public var bytes: UInt64 = 0
-        /// Of these, the bytes of values that prevail at a head.
+        /// The part of `bytes` that belongs to values that prevail at a head.
         public var currentBytes: UInt64 = 0
-        /// Of these, the bytes of values that prevail at no head: only the past holds them.
+        /// The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
         public var pastBytes: UInt64 = 0
         /// Creates counts of zero.
         public init() {}
@@ -93,7 +93,7 @@ public struct SizeReport: Sendable {
         public var group: Group
         /// The kind, the prefix, the month, or the id of the version; empty for combined groups, and for ids without a "/".
         public var name: [UInt8]
-        /// Of a row for groups beyond the limit: how many; else 0.
+        /// In the row for the groups beyond the limit: the number of these groups; otherwise 0.
         public var combined: UInt64 = 0
         /// The counts of the row.
         public var counts: Counts
@@ -101,7 +101,7 @@ public struct SizeReport: Sendable {
 
     /// Versions whose changes were counted.
     public var versions: UInt64 = 0
-    /// Of these, versions whose tables of changes are damaged: their unreadable parts count as `record`.
+    /// Those of the counted versions whose tables of changes are damaged: their unreadable parts count as `record`.
     public var unread: UInt64 = 0
     /// Everything.
     public var total = Counts()

@@ -88,7 +88,7 @@ extension Store {
     public enum Quick: Sendable {
         /// The fetch is complete.
         case fetched(Fetched)
-        /// It takes longer; the partial result is used by the next step.
+        /// Fetching takes longer; the next step continues from the partial result.
         case unfinished(Unfinished)
     }
 

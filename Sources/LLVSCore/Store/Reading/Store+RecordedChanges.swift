@@ -18,7 +18,7 @@ extension Store {
         }
     }
 
-    /// The same, with the sizes of values instead of their bytes.
+    /// Calls with each change that a version recorded, with the sizes of values instead of their bytes.
     package func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
         try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil

@@ -31,7 +31,7 @@ extension Store {
 /// Which values prevail at the heads.
 private struct HeadValues {
     private var first: MapNode?
-    /// The ids whose values prevail at another head and not at the first, by the version that stored them.
+    /// The ids of values that prevail at another head but not at the first head, by the version that stored the values.
     private var others: [UInt32: Set<[UInt8]>] = [:]
 
     init(_ heads: [UInt32], in store: Store, _ control: PacedControl) throws {

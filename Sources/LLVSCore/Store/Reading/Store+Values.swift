@@ -228,7 +228,7 @@ extension Store {
             out.append(ChangeSummary(kind: kind, id: id, reference: reference, size: size, entry: found))
         }
         if x == y { return [] }
-        // For a range of ids, maps in memory need less work than what was recorded.
+        // For a range of ids, maps in memory need less work than recorded changes.
         let areMapsHere = !bounds.areOpen && maps.slot(x) != nil && maps.slot(y) != nil
         if !areMapsHere, let sides = try RecordedSides(x, y, needsMaps: false, in: self, control) {
             try withExtendedLifetime(sides) { try sides.forEachChange(add) }

@@ -2,8 +2,8 @@ extension Store {
     /// Walks to the end, some versions at a time. Precondition: the caller holds no lock.
     package func walk<Pass: HistoryPass>(_ pass: consuming Pass) -> Pass.Outcome { walk(pass) {} }
 
-    /// The same with checks.
-    /// - Parameter look: called in between. It may throw to end the walk.
+    /// Walks to the end, some versions at a time, unless `look` ends the walk. - Parameter look: called in between. It may throw to end the
+    /// walk.
     package func walk<Pass: HistoryPass>(_ pass: consuming Pass, _ look: () throws -> Void) rethrows -> Pass.Outcome {
         while true {
             if let outcome = lock.withRead({ pass.go(SharedHistory.versionsAtATime, in: dag) }) { return outcome }

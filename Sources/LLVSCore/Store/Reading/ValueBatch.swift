@@ -124,7 +124,7 @@ public final class ValueBatch: @unchecked Sendable {
         hasForgotten = true
     }
 
-    /// Does the same for rows for whose bytes there is room already, in the same order: what follows moves there.
+    /// Does the same for rows whose bytes have reserved room, in the order of the rows. The bytes after a forgotten row move into its room.
     func setForgotten(_ forgotten: Set<Int>, from first: Int) {
         var saved = 0
         for i in first..<rows.count where rows[i].version != nil && !rows[i].isForgotten {

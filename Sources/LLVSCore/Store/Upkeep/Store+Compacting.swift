@@ -13,7 +13,7 @@ extension Store {
     @discardableResult
     public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {
         try checkWritable("Compacting")
-        // After this, others' additions are known, and their places lead to the compacted segment.
+        // After this, additions of other processes are known, and their places lead to the compacted segment.
         try reloadHistory(control)
         return try compact(.request, control)
     }

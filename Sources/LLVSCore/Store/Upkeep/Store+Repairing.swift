@@ -108,7 +108,7 @@ extension Store {
             let group = commits.group
             if commits.durability == .full { try Log.holding { try group.wait(for: group.ticket()) { try storage.sync() } } }
         } catch {
-            // It reads well now, but it is unknown for how long.
+            // The new record can be read now, but a power cut may lose it.
             records.knownDamage.noteUnsynced(received.version.id)
             throw error
         }

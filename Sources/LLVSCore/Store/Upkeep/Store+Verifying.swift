@@ -11,8 +11,7 @@ public struct VerifyReport: Sendable {
     /// Versions that the id of a head vouches for: there is a path from the head to the version on which all ids are derived from the
     /// versions' content, so none of them can have been replaced since the head was made.
     public var vouched: UInt64 = 0
-    /// All other versions: their id, or one on each path to them, was given by a caller or another implementation, or their content is
-    /// damaged.
+    /// All other versions. A caller or another implementation gave their id, or an id on each path to them, or their content is damaged.
     public var unvouched: UInt64 = 0
     /// The places whose bytes differ from what was written, and what is lost with them.
     public var damages: [StorageDamage] = []
@@ -61,7 +60,7 @@ extension Store {
             let forgotten = verification.report.forgotten
             let values = try verifyValues(record.place, &verification.report, &verification.ancestry, &verification.blobs, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
-            // Of several records of a version, some with hollow changes, the one that is read counts.
+            // If a version has several records, some with hollow changes, the one that the store reads counts.
             let isRead = lock.withRead { dag.ordinal(of: header.id).map { dag.rows[Int($0)].place == record.place } ?? true }
             if !isRead { verification.report.forgotten = forgotten }
             if isRead || !header.hasHollow, verification.seen.insert(header.id).inserted {
@@ -286,7 +285,7 @@ extension Store {
         var offset: UInt64
     }
 
-    /// Handles damage of a record whose version is present all the same: it lost values. Returns false if that is not the case.
+    /// Handles damage of a record whose version is still present, and has lost values. Returns false if that is not the case.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
         guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
             return false
@@ -309,7 +308,7 @@ extension Store {
             report.values += values
             return true
         } catch let error as StoreError where error.code.isOfOne {
-            // Not even its table is valid.
+            // Not even the record's table is valid.
             report.damages.removeLast(report.damages.count - before)
             return false
         }

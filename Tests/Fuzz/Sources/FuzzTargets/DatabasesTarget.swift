@@ -89,7 +89,7 @@ enum DatabasesTarget {
     }
 
     @Sendable private static func seeds() throws -> [FuzzTarget.Seed] {
-        // A definition spelled differently, one of another kind, and one that names another table.
+        // A definition with another spelling, a definition of another kind, and a definition that names another table.
         func patches(_ name: String, _ old: String, _ new: String) throws -> FuzzTarget.Seed {
             let file = SQLiteNewDatabase.bytes, old = Array(old.utf8)
             let at = file.indices.first { file[$0...].starts(with: old) } ?? 0

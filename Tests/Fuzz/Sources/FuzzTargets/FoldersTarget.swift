@@ -63,7 +63,7 @@ enum FoldersTarget {
         options.durability = .normal
         let exchange = try Exchange(store: store, transport: FolderTransport(path: path, options: options))
         try check(exchange.retrieve(), store)
-        // Unusable files are rewritten from the store's own versions; afterwards nothing is new.
+        // A send rewrites unusable files from the store's own versions. Afterwards a retrieve finds nothing new.
         Examining.attempt { _ = try exchange.send() }
         let again = try exchange.retrieve()
         require(again.versions.isEmpty, "versions are retrieved twice")

@@ -37,7 +37,7 @@ enum KeysTarget {
 
     private static func open(_ file: [UInt8], _ identity: AgeIdentity, _ crypto: Crypto) throws {
         let plain = try AgeReader.decrypt(file, .identities([identity]), crypto, limit: limit).plain
-        // A file that was opened in one piece gives the same by ranges.
+        // Reading a file by ranges gives the same as reading it in one piece.
         guard let header = try file.withUnsafeBytes({ try AgeHeader.parse($0, isWhole: true) }) else { fail("a header is gone") }
         let start = header.size + AgePayload.nonceSize, size = file.count - start
         let payload = try AgePayload(header.fileKey([identity], crypto).key, nonce: Array(file[header.size..<start]), crypto)

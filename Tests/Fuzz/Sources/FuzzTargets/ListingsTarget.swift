@@ -17,7 +17,7 @@ enum ListingsTarget {
         var input = FuzzInput(bytes)
         let kind = input.byte() % 5, piece = max(1, Int(input.byte())), document = input.rest()
         let whole = listed(kind, [document])
-        // In pieces it gives the same as in one piece.
+        // Parsing the document in pieces gives the same result.
         let pieces = stride(from: 0, to: document.count, by: piece).map { Array(document[$0..<min($0 + piece, document.count)]) }
         let again = listed(kind, pieces)
         require(whole == again, "in pieces of \(piece) bytes an answer says something else: \(whole) and \(again)")

@@ -125,7 +125,7 @@ private struct PacksOfTwo {
         versions.append(try make("unsent", [versions[versions.count - 1].version.id], "unsent"))
         try exchange(one, [versions[versions.count - 1]])
         try keep("with-a-bad-one")
-        // One version that the place lacks, whatever the memory claims.
+        // Save a version that the place lacks, whatever the memory claims.
         versions.append(try make("not-sent-yet", [head], "later"))
         self.files = files.all
         for name in packs { if let ids = try one.notes().ids(of: name) { sent.append((name, ids)) } }

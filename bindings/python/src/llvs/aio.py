@@ -184,7 +184,7 @@ class Link:
         parts = [asyncio.create_task(part) for part in (self._read(beginning), self._write(), self._tick())]
         try:
             await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
-            # The peer has ended before the call returns that says why.
+            # A call that ended the peer may still be running: wait for it, because it notes the reason.
             async with self._calling:
                 pass
             for part in parts:
@@ -249,7 +249,7 @@ class Link:
             if self._known_by is not None and not self._state.key:
                 rest = min(rest, self._known_by - time.monotonic())
                 if rest <= 0:
-                    # Also a side that sends all the time, byte by byte.
+                    # This also ends a side that keeps sending, byte by byte.
                     raise ConnectionError("The other side did not say in time who it is.")
             await asyncio.sleep(rest)
 

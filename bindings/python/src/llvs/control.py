@@ -33,7 +33,7 @@ class Stage(NamedNumber):
 class Progress(NamedTuple):
     """How far long work has come."""
 
-    #: What it is doing (a number that this package does not know stays an `int`).
+    #: What the call is doing. A number that this package does not know stays an `int`.
     stage: int
     #: How much of the stage is done, in versions, files or bytes, depending on the stage.
     completed: int
@@ -199,5 +199,5 @@ def _notify(target: Optional[Callable[[], Any]]) -> None:
         target()
 
 
-#: Behind which callbacks without arguments are registered.
+#: Where callbacks without arguments are registered.
 notify_thunk = _callbacks.unsolicited([], _notify, "a callback for news of a store or an exchange")

@@ -117,7 +117,7 @@ class ErrorCode(NamedNumber):
     FORGOTTEN = c.ERROR_FORGOTTEN
 
 
-#: The class for each code: the last one that names it.
+#: The class for each code. If several classes name a code, the last one.
 CLASSES: dict[int, type[Error]] = {}
 
 
@@ -127,7 +127,7 @@ class Error(Exception):
     `str(error)` says what was being done to what, and what the user can do. Attributes:
     """
 
-    #: What kind of failure it is (an `ErrorCode`; an `int` for a number that this package does not know).
+    #: The kind of failure: an `ErrorCode`, or an `int` if this package does not know the number.
     code: int
     #: Only the message.
     message: str
@@ -140,8 +140,8 @@ class Error(Exception):
     #: The system's error number (`errno`) if a system call failed; else 0. An `OSError` has it as its `errno`, too.
     system_code: int
 
-    #: From `Coordinator.exchange` and `Coordinator.sync`: what was done nevertheless (an `ExchangeResult`, a `SyncResult`), with the result
-    #: and the error of each exchange. None for other calls.
+    #: From `Coordinator.exchange` and `Coordinator.sync`: what was done although the call failed (an `ExchangeResult` or a `SyncResult`),
+    #: with the result and the error of each exchange. None for other calls.
     result: Any = None
 
     #: The code of an error that Python code makes without naming one.

@@ -171,7 +171,7 @@ class _Listener:
                 try:
                     self.wfile.write(page)
                 finally:
-                    # What waits may end the process: the browser has its page by then.
+                    # Wake the waiting thread last: it may end the process, and the browser must have its page by then.
                     if outer._answer is not None:
                         outer._came.set()
 
@@ -268,7 +268,8 @@ def _locked(path: str) -> Iterator[None]:
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another process may have removed the file of a third one.
+                # While this process waited, another one may have removed the lock file; then the lock is on a file that no other process
+                # opens.
                 is_held = os.path.samestat(os.fstat(descriptor), os.lstat(f"{path}.lock"))
             except (BlockingIOError, FileNotFoundError):
                 is_held = False

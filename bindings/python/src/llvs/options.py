@@ -28,7 +28,7 @@ class StoreOptions:
     compaction: Compaction = "automatic"
     #: Seconds for which compacted files are kept, for programs that are copying the store; None: 900.
     compaction_grace: Optional[float] = None
-    #: With "sqlite", seconds for which a call waits while others write before it raises BusyError; None: 10.
+    #: With "sqlite", the seconds for which a call waits while other processes write, before it raises BusyError; None: 10.
     busy_timeout: Optional[float] = None
     #: Permissions of new files, restricted by the umask; None: 0o600, for their owner only.
     file_mode: Optional[int] = None

@@ -28,9 +28,9 @@ byref = ctypes.byref
 class SyncState(NamedNumber):
     """The state of a syncer."""
 
-    #: It has ended: it or its coordinator was closed.
+    #: The syncer has ended: it or its coordinator was closed.
     OFF = c.SYNC_OFF
-    #: It waits for the next round, or for something to do.
+    #: The syncer waits for the next round, or for an event.
     IDLE = c.SYNC_IDLE
     #: A round is running.
     RUNNING = c.SYNC_RUNNING
@@ -163,7 +163,7 @@ class SyncStatus(NamedTuple):
     places: tuple[SyncPlace, ...]
     #: While packs are retrieved from or sent to a place: bytes transferred so far.
     bytes_done: int = 0
-    #: The same in total, as far as known. Each part of a round begins again at 0, and within it neither decreases.
+    #: The bytes to transfer in total, as far as known. Both numbers begin at 0 in each part of a round, and do not decrease within it.
     bytes_total: int = 0
 
 

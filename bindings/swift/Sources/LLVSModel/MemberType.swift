@@ -68,7 +68,7 @@ enum MemberType {
         (try? ModelEncoder.node(of: [value])).flatMap { JSONText.parsed(Data($0.bytes)) }
     }
 
-    /// JSON text as the type of a value reads it; nil if it cannot read it, and for other types.
+    /// The JSON text as a value's type reads it; nil if it cannot read it, and for other types.
     static func read(_ text: String, as value: Any) -> Any? { (value as? any Decodable).flatMap { decoded(text, as: $0) } }
     private static func decoded<Value: Decodable>(_ text: String, as value: Value) -> Any? {
         (try? ModelCoding.decoder().decode([Value].self, from: Data("[\(text)]".utf8)))?.first
@@ -91,7 +91,7 @@ protocol PlainMember {
     static var shape: JSONShape { get }
     /// Whether other programs may write the same value as another text (`Spellings`).
     var hasSpellings: Bool { get }
-    /// As JSON text. Throws `EncodingError` if there is none.
+    /// Returns the value as JSON text. Throws `EncodingError` if it has none.
     func json(at path: [any CodingKey]) throws -> String
 }
 extension PlainMember { var hasSpellings: Bool { self is UUID || self is Date } }

@@ -28,8 +28,8 @@ public struct MergeRule: Sendable, Hashable {
     public static var set: MergeRule { kind("set") }
     /// An array with order.
     public static var list: MergeRule { kind("list") }
-    /// A list whose elements are identified by their members of these names, at most 16; with "" by their whole contents, so that each
-    /// occurs once.
+    /// A list whose elements are identified by the members with these names, at most 16. With "" they are identified by their whole
+    /// contents, so that each occurs once.
     public static func list(key: String...) -> MergeRule { MergeRule(["as": "\"list\"", "key": pointers(key)]) }
     /// A set whose elements are identified by their members of these names, at most 16.
     public static func set(key: String...) -> MergeRule { MergeRule(["as": "\"set\"", "key": pointers(key)]) }

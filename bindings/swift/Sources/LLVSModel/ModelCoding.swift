@@ -13,7 +13,7 @@ public enum ModelCoding {
     /// A date in UTC with six digits of the second, or more if it is between two microseconds. Called by code of `@Model`.
     /// - Throws: `EncodingError` for a date that is infinite or not a number, or not in the years 0 to 9999.
     public static func sortable(_ member: Date) throws -> String { try Moment.text(member, isSortable: true) }
-    /// The same for an optional date.
+    /// An optional date, as the function above gives a date; nil for nil.
     public static func sortable(_ member: Date?) throws -> String? { try member.map { try sortable($0) } }
 
     /// Does nothing: prevents the compiler's warning about unused variables. Called by code of `@Model`.

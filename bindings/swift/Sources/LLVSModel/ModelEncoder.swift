@@ -139,7 +139,7 @@ struct ModelEncoder: Encoder {
         }
     }
 
-    /// A value whose coding is that of a single other value.
+    /// A value that is coded as a single other value.
     private struct SingleNode: SingleValueEncodingContainer {
         let node: EncodedNode
         let codingPath: [any CodingKey]

@@ -80,14 +80,14 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
 }
 
 extension Value {
-    /// As an object of a model.
+    /// Returns the value as an object of a model.
     func model<Model: StorableModel>(_ type: Model.Type, _ rules: MergeSchema) throws -> Model {
         try ModelCoding.read(type, data, id, storedVersion, rules)
     }
 }
 
 extension ValueID {
-    /// Without the prefix of a model.
+    /// Returns the id without the prefix of a model.
     func plain<Model: StorableModel>(_ model: Model.Type) -> String {
         String(decoding: bytes.dropFirst(Model.idPrefix.utf8.count), as: UTF8.self)
     }

@@ -158,7 +158,7 @@ enum Moment {
 
     /// The days from 1970 to a day of the Gregorian calendar, which ISO 8601 has for all years, also for those before 1582.
     private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        // Years begin in March here, so that the leap day is the last of one. 400 of them are an era.
+        // Years begin in March here, so that the leap day is the last day of a year. 400 years are an era.
         let (era, yearOfEra) = divided(month > 2 ? year : year - 1, 400)
         let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468

@@ -5,7 +5,7 @@ import FoundationEssentials
 
 /// `localizedDescription` is the sentence of the error.
 extension LLVS.StoreError: FoundationEssentials.LocalizedError {
-    /// What was being done to what, and what the user can do: `StoreError.message`.
+    /// What failed on which object, and what the user can do: `StoreError.message`.
     public var errorDescription: String? { message }
 }
 #else
@@ -13,7 +13,7 @@ import Foundation
 
 /// `localizedDescription` is the sentence of the error.
 extension LLVS.StoreError: Foundation.LocalizedError {
-    /// What was being done to what, and what the user can do: `StoreError.message`.
+    /// What failed on which object, and what the user can do: `StoreError.message`.
     public var errorDescription: String? { message }
 }
 #endif

@@ -109,7 +109,7 @@ final class StoreRules: Sendable {
                     "the rules of the store are not valid at \"\($0.pointer)\", so the newest valid ones count: \($0.reason)"
                 })
         } catch let error as StoreError where error.code == .unsupported {
-            // They are from a newer library, and stay unchanged.
+            // The store's rules are from a newer library, and stay unchanged.
             compared = Compared(
                 stored: stored, merging: try merging(own), isChanged: false, contradictions: [],
                 problem: "the rules of the store cannot be followed, and stay as they are: \(error.message)")

@@ -101,7 +101,7 @@ class Entries:
         self._kept: Any = None
         if metadata is None:
             return
-        # Read once: other threads may change it meanwhile.
+        # The mapping is read only once, because other threads may change it meanwhile.
         pairs = list((metadata.copy() if type(metadata) is dict else metadata).items())
         if not pairs:
             return

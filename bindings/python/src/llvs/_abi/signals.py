@@ -21,7 +21,7 @@ _get, _set = _below.getsignal, _below.signal
 _SIGNALS = tuple(int(number) for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP))
 _main = threading.main_thread()
 
-#: Calls of the main thread that hold the handlers, and the handlers that they hold.
+#: The number of calls of the main thread that hold the handlers, and the handlers that they hold.
 _depth = 0
 _held: dict[int, Any] = {}
 _noted: list[tuple[int, Any]] = []

@@ -26,7 +26,7 @@ class Transaction(MutableMapping[str, bytes]):
     def __init__(self, coordinator: llvs.Coordinator) -> None:
         self._coordinator = coordinator
         self._base = coordinator.at()
-        #: The writes, None for a removal; the ids that were read; and the prefixes of which all ids were read.
+        #: The writes (None for a removal), the ids that were read, and the prefixes under which all ids were read.
         self._written: dict[str, Optional[bytes]] = {}
         self._read: set[str] = set()
         self._listed: set[str] = set()

@@ -50,7 +50,8 @@ class RemoteFiles(Carrier):
     exchange's call ends with the same exception. One object serves one exchange at a time. `llvs.testing.check_files` tests it.
     """
 
-    #: For messages, and to identify what a store remembers about the place: different for each place, the same in every process. Required.
+    #: The name of the place in messages, and the key of what a store remembers about it: different for each place, the same in every
+    #: process. Required.
     name: str = ""
     #: False: `read` always returns the whole file (its `offset` and `size` are then 0).
     has_ranges: bool = True

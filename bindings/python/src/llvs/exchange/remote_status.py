@@ -40,7 +40,7 @@ class RemoteStatus(NamedTuple):
     bytes: int
     #: When that was, in seconds since 1970-01-01 UTC; None: not yet.
     listed: Optional[float]
-    #: All writers whose newest pack is there, in order of their ids.
+    #: All writers whose newest pack is at the place, in order of their ids.
     writers: tuple[RemoteWriter, ...]
 
 

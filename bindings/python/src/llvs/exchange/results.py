@@ -19,7 +19,7 @@ class Exchanged(NamedTuple):
 
     #: The URL or name with which it was attached.
     place: str
-    #: What it did, also if it failed in the end.
+    #: What the exchange did, even if it failed in the end.
     result: ExchangeResult
     #: The error that ended it; None if there was none.
     error: Optional[BaseException]
@@ -90,7 +90,7 @@ class SyncResult(NamedTuple):
     to_version: str
     #: What all exchanges did before the merge.
     before: ExchangeResult
-    #: What they did after it; None if that was not needed.
+    #: What the exchanges did after the merge; None if that was not needed.
     after: Optional[ExchangeResult]
     #: Whether the merge moved the current version.
     merged: bool
@@ -108,7 +108,7 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
         function(*arguments, ctypes.byref(pointer))
         return _result(pointer.value or 0)
     except BaseException as raised:
-        # Also given with an error.
+        # The result is given even with an error.
         if pointer.value:
             _tell(raised, _result(pointer.value, [raised]))
         raise
@@ -162,7 +162,7 @@ def _text(bytes: Any) -> str:
 def _result(address: int, raised: Optional[list[BaseException]] = None) -> ExchangeResult:
     """What a result says. `raised`: what the call raised, the first failure of all; it is taken for the first error that is met."""
     result = _structs.llvs_exchange_result.from_address(address)
-    # By names that are there once: the interpreter keeps a name that was put together for each attribute that it is asked for.
+    # The names of the attributes are constants here: if they were composed at run time, the interpreter would keep a copy of each name.
     retrieved, sent, repaired = (
         tuple(decode(id) for id in _pages.bytes_array(ids, count))
         for ids, count in (
@@ -183,6 +183,6 @@ def _exchanged(address: int, raised: list[BaseException]) -> Exchanged:
     one = _structs.llvs_exchanged.from_address(address)
     error = None
     if one.error:
-        # Where it is the first, it is what the call raised: the same object.
+        # If this is the first failure, it is the exception that the call raised: the same object.
         error = raised.pop(0) if raised else errors.read(one.error, lib)
     return Exchanged(_text(one.place), _result(one.result), error)

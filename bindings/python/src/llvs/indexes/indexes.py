@@ -41,7 +41,7 @@ class IndexPage(NamedTuple):
 
     #: The entries.
     entries: tuple[IndexEntry, ...]
-    #: Where the next page begins; None if this is the last. It stays valid at this version for ever.
+    #: Where the next page begins; None if this is the last page. It stays valid at this version for ever.
     cursor: Optional[bytes]
 
 
@@ -150,7 +150,7 @@ class Index(Handle):
         super().__init__(pointer.value or 0)
         self._calls_back = store._calls_back or isinstance(definition, Computed)
         self._store, self._coordinator, self._of = store, coordinator, what
-        #: Versions at which it was queried, and so probably exists.
+        #: Versions at which the index was queried, and so is probably built.
         self._made: set[bytes] = set()
         #: The name under which it is defined, or of its function; None if its definition was passed as an argument.
         self.name = name

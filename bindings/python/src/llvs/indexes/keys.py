@@ -29,7 +29,7 @@ class Missing:
         return "MISSING"
 
 
-#: What stands for a part that is missing.
+#: The bytes for a missing part.
 MISSING = Missing()
 
 #: A part of a key: a scalar of JSON, or `MISSING`. Numbers are compared by value, exactly.
@@ -38,7 +38,7 @@ KeyPart = Union[None, bool, int, float, Decimal, str, Missing]
 #: A part of a key as a question names it: also a date or a time, which is the string that models write for it.
 GivenPart = Union[KeyPart, date, time]
 
-#: What gives the keys of a value, by its id and its bytes: each a part, or several as a tuple.
+#: A function that returns the keys of a value, given its id and its bytes. A key is a part, or a tuple of several parts.
 KeyFunction = Callable[[str, bytes], Iterable[Union[GivenPart, Sequence[GivenPart]]]]
 
 

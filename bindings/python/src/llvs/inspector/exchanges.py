@@ -1,4 +1,4 @@
-"""The devices with which the store exchanges versions, as far as the store shows them, and the problems by name."""
+"""The devices with which the store exchanges versions, as far as the store shows them, and the problems of exchanges."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def is_folder(url: str) -> bool:
 
 
 def exchange(inspected: Inspected, name: str) -> str:
-    """Exchanges with a remote that is a folder, and records the result, with problems by name. Returns the message for the page.
+    """Exchanges with a remote that is a folder, and records the result, with its problems. Returns the message for the page.
 
     Raises NotFound, llvs.Error.
     """

@@ -51,7 +51,7 @@ class Inspected:
         self.decided: dict[str, llvs.merge.Conflict] = {}
         #: The results of exchanges that were made here, by the name of the remote.
         self.exchanged: dict[str, dict[str, Any]] = {}
-        #: Held while a version is made, so that what was checked before does not change.
+        #: Held from a check until the version is made, so that what was checked does not change.
         self.changing = threading.Lock()
         self._lock = threading.Lock()
         self._generation = 1

@@ -24,7 +24,7 @@ class Place(NamedTuple):
     passing: tuple[int, ...]
     #: The lanes of the lines to its predecessors.
     leaving: tuple[int, ...]
-    #: The number of lanes beyond the drawn ones that pass it.
+    #: The number of lanes that pass the row beyond the drawn ones.
     beyond: int
 
 

@@ -186,7 +186,7 @@ class Listener(Handle):
 
     _release = "llvs_listener_free"
     _warns = False
-    # Closed before its links, so that they say goodbye.
+    # Close the listener before its links, so that they say goodbye.
     _exit_order = 2
 
     def __init__(

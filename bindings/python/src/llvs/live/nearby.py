@@ -20,7 +20,7 @@ class Device(NamedTuple):
 
     #: The name that it announces.
     name: str
-    #: The addresses at which it listens; try them in this order. None: it is gone.
+    #: The addresses at which the device listens, to be tried in this order. None: the device is gone.
     addresses: tuple[tuple[str, int], ...]
 
 

@@ -51,7 +51,7 @@ def _merge_value(merger: ValueMerger, pointer: int, resolution: int) -> int:
 
     id, path = decode(given(question.id) or b""), given(question.path) or b"[]"
     sides = (given(question.base), given(question.newer), given(question.older))
-    # Of the functions that are there, the one for a whole value is asked about whole values only, and that for parts about the others.
+    # The function for whole values is asked about whole values only, and the function for parts about parts of values only.
     answer: Any = PASS
     if path == b"[]" and merger._merge is not None:
         answer = merger._merge(id, *sides)

@@ -231,7 +231,7 @@ def conflicts(pointers: Optional[int], count: int) -> tuple[Conflict, ...]:
 
 
 def _unpacked(rows: Iterator[tuple[Any, ...]]) -> Iterator[Conflict]:
-    # Most conflicts of a merge have few different rules, ids and versions: each text is made once.
+    # The conflicts of a merge mostly share a few rules, ids and versions, so each text is made once.
     texts: dict[bytes, str] = {}
 
     def text(data: int, size: int) -> str:
@@ -300,7 +300,7 @@ class Conflicts(Mapping[str, tuple[Conflict, ...]]):
     """The conflicts of a merge, by the ids of the values in byte order."""
 
     def __init__(self, records: tuple[Conflict, ...], recorded: bool = True, digest: str = "") -> None:
-        #: All of them, in byte order of the ids (open conflicts: the oldest merge first), and for each id in the order in which they were
+        #: All records, in byte order of the ids (open conflicts: the oldest merge first), and for each id in the order in which they were
         #: found.
         self.records = records
         #: For a merge that was explained: whether these are the conflicts that it recorded. If not, it was made with other rules than those

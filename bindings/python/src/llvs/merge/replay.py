@@ -22,7 +22,7 @@ def replay(store: llvs.Store, prefix: str, a: AnyVersion, b: AnyVersion) -> Iter
     """As `Store.replay`."""
     start, end = store[a], store[b]
     way, forward = _line(store, start, end), _line(store, end, start)
-    # Where the two lines meet is there once.
+    # The version at which the two lines meet is listed once.
     if forward[-1].id == way[-1].id:
         forward.pop()
     way += reversed(forward)

@@ -60,7 +60,7 @@ def _side(definition: Definition[Any], record: Conflict, data: Optional[bytes]) 
         tree = parse(data)
     except NotJSON:
         return data
-    # Places in a list are told as numbers, whatever the elements are.
+    # Places in a list are reported as numbers, whatever the elements are.
     if record.path and record.kind is not ConflictKind.MOVE_MOVE:
         for member in _there(definition._codec, record.path):
             try:

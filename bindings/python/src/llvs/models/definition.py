@@ -30,7 +30,7 @@ class Reading(NamedTuple):
 
     #: The stored bytes; None if there is no value.
     data: Optional[bytes]
-    #: The model's own encoding of it; if there is no value, that of the default.
+    #: The model's own encoding of the value; if there is no value, the encoding of the default.
     written: Optional[bytes]
 
 
@@ -41,7 +41,7 @@ class Definition(Generic[_Model]):
     model: type[_Model]
     #: The prefix of the ids of its values.
     prefix: str
-    #: Its rules, by pattern: as under its prefix in "__llvs_schema".
+    #: Its merge rules, by pattern, in the form in which they stand under its prefix in "__llvs_schema".
     rules: Mapping[str, Any]
 
     def __init__(

@@ -29,7 +29,7 @@ class Statistics(NamedTuple):
     memory_used: int
     #: Values that this handle stored as differences from earlier ones.
     differences: int = 0
-    #: Bytes that it stored for them.
+    #: The bytes that this handle stored for these values.
     difference_bytes: int = 0
     #: Bytes that these values have.
     difference_value_bytes: int = 0
@@ -46,11 +46,11 @@ class SizeRow(NamedTuple):
     value_bytes: int
     #: Bytes on the medium.
     bytes: int
-    #: Of these, the bytes of values that prevail at a head.
+    #: The part of `bytes` that belongs to values that prevail at a head.
     current_bytes: int
-    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    #: The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
     past_bytes: int
-    #: For the row of the groups beyond the limit: how many these are; else 0.
+    #: In the row for the groups beyond the limit: the number of these groups; otherwise 0.
     combined: int = 0
 
 
@@ -63,7 +63,7 @@ class SizeReport(NamedTuple):
 
     #: Versions whose changes were counted.
     versions: int
-    #: Of these, versions whose tables of changes are damaged: what cannot be read of them counts as "record".
+    #: Those of the counted versions whose tables of changes are damaged. Their unreadable parts count as "record".
     unread: int
     #: Values that are stored.
     values: int
@@ -71,9 +71,9 @@ class SizeReport(NamedTuple):
     value_bytes: int
     #: Bytes on the medium.
     bytes: int
-    #: Of these, the bytes of values that prevail at a head.
+    #: The part of `bytes` that belongs to values that prevail at a head.
     current_bytes: int
-    #: Of these, the bytes of values that prevail at no head: only the past holds them.
+    #: The part of `bytes` that belongs to values that prevail at no head: only the past holds them.
     past_bytes: int
     #: By what the bytes are: "record" (headers and tables of changes), "value" (values within records), "blob" (values in files of their
     #: own), "cache" (what can be built again) and "other". They add up to the total.
@@ -146,7 +146,7 @@ class Salvaged(NamedTuple):
 
     #: The newest version whose changes it contains.
     original: str
-    #: The one that was made.
+    #: The version that was made.
     version: str
     #: Whether its state is exactly that of `original`; if not, it has the newest values that could be read.
     is_complete: bool

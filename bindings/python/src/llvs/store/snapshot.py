@@ -20,7 +20,7 @@ class Problem(NamedTuple):
     name: str
     #: Why.
     reason: str
-    #: What kind of failure it is (an `ErrorCode`).
+    #: The kind of failure (an `ErrorCode`).
     code: int
 
 

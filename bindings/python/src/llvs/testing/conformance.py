@@ -84,7 +84,7 @@ class _Suite:
 
     def __init__(self, factory: Callable[[int], Any], disturb: Optional[Disturb], finished: Optional[Callable[[Check], Any]]) -> None:
         self.factory, self.disturb, self.finished = factory, disturb, finished
-        # Without rules: gives the library a handle of its own, beside ours, by which a transport tells of news.
+        # A plan without rules: gives the library a handle of its own, beside ours, by which a transport reports news.
         self.plan = FaultPlan()
         self.kept: list[Handle] = []
         self.interrupt: Optional[BaseException] = None

@@ -133,7 +133,7 @@ def _shortest(
 ) -> Iterator[tuple[int, int, int]]:
     """Yields the equal parts of a shortest edit script; nothing if the effort is too small."""
     wide, high = j - i, m - k
-    # `far`: by diagonal, the furthest position that so many steps reach. `trace`: `far` before each step.
+    # `far`: by diagonal, the furthest position that this many steps reach. `trace`: `far` before each step.
     far, trace = {1: 0}, []
     for steps in range(wide + high + 1):
         if not effort.take(2 * steps + 1):

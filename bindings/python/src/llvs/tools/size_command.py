@@ -11,7 +11,7 @@ import llvs
 from . import output, progress
 from .session import session
 
-#: What a kind of bytes is, in words.
+#: A kind of bytes, in words.
 KINDS = {
     "record": "versions, without their values",
     "value": "values",
