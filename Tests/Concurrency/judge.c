@@ -225,7 +225,8 @@ static void plant_it(const struct place *place) {
     for (size_t i = 0; i < tree.count; i++)
         if (!strstr(tree.entries[i].path, "cache") && (!largest || tree.entries[i].size > largest->size)) largest = &tree.entries[i];
     char *path = path_of(place->path, largest->path);
-    largest->bytes[largest->size / 2] ^= 4;
+    /* Several places: a single one could be unused room of a page of SQLite. */
+    for (size_t at = largest->size / 2; at < largest->size; at += largest->size / 16 + 1) largest->bytes[at] ^= 4;
     write_file(path, largest->bytes, largest->size);
     free(path);
     free_tree(&tree);
