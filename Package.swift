@@ -118,8 +118,8 @@ if Context.environment["LLVS_DISTRIBUTION"] == nil {
     ]
 }
 
-// scripts/test sets this: the fuzz targets (Tests/Fuzz) then use the debug build that the engine's tests use, instead of building the engine
-// again. Without it they are a package of their own: only `fuzz` is linked with libFuzzer.
+// scripts/test sets this: the fuzz targets (Tests/Fuzz) then use the debug build that the engine's tests use, instead of building the
+// engine again. Without it they are a package of their own: only `fuzz` is linked with libFuzzer.
 if Context.environment["LLVS_WHOLE_TREE"] != nil {
     package.targets += [
         .target(

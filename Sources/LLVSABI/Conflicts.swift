@@ -42,7 +42,8 @@ public func llvs_store_conflicts(
     return entry(error) {
         let out = try required(conflicts, "conflicts")
         let (query, control) = try query(options)
-        let found = try LLVSABI.store(store).conflicts(between: versionID(ours, "ours"), and: versionID(theirs, "theirs"), query, control: control)
+        let found = try LLVSABI.store(store).conflicts(
+            between: versionID(ours, "ours"), and: versionID(theirs, "theirs"), query, control: control)
         out.pointee = try ConflictList(found).handedOut
     }
 }

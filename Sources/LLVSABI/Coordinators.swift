@@ -217,7 +217,9 @@ private func undo(
     let done =
         try isRedo
         ? coordinator.redo(metadata: settings.metadata, control: settings.control)
-        : settings.version.map { try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, control: settings.control) }
+        : settings.version.map {
+            try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, control: settings.control)
+        }
             ?? coordinator.undo(metadata: settings.metadata, control: settings.control)
     write(done.move, to: move)
     guard let what = done.undoable, let result else { return }
@@ -305,7 +307,8 @@ public func llvs_coordinator_sync(
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let outcome = try coordinator.syncReportingFailures(selection: settings.selection, metadata: settings.metadata, control: settings.control)
+        let outcome = try coordinator.syncReportingFailures(
+            selection: settings.selection, metadata: settings.metadata, control: settings.control)
         if let result { result.pointee = try SyncResultHandle(outcome).handedOut }
         if let failure = outcome.failure { throw failure }
     }
@@ -320,7 +323,8 @@ public func llvs_coordinator_merge(
         try begin(move)
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let outcome = try coordinator.mergeReportingFailures(selection: settings.selection, metadata: settings.metadata, control: settings.control)
+        let outcome = try coordinator.mergeReportingFailures(
+            selection: settings.selection, metadata: settings.metadata, control: settings.control)
         write(outcome.move, to: move)
         if let failure = outcome.failure { throw failure }
     }

@@ -49,7 +49,9 @@ public func llvs_exchange_add_member(
 public func llvs_exchange_remove_member(
     _ exchange: OpaquePointer!, _ recipient: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
 ) -> llvs_status {
-    entry(error) { try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), control: LLVSABI.control(control)) }
+    entry(error) {
+        try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), control: LLVSABI.control(control))
+    }
 }
 
 @_cdecl("llvs_exchange_change_passphrase") @implementation

@@ -84,7 +84,8 @@ public func llvs_store_revert(
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let made = try store.revert(
-            versionID(version, "version"), at: versionID(at, "at"), parent: settings.parent, metadata: settings.metadata, control: settings.control)
+            versionID(version, "version"), at: versionID(at, "at"), parent: settings.parent, metadata: settings.metadata,
+            control: settings.control)
         if let result { result.pointee = try RevertResultHandle(made).handedOut }
     }
 }

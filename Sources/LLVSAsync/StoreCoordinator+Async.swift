@@ -70,7 +70,9 @@ extension StoreCoordinator {
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
     ) async throws -> Bool {
-        try await onOwnThread(progress: progress) { try self.merge(selection: selection, arbiter: arbiter, metadata: metadata, control: $0) }
+        try await onOwnThread(progress: progress) {
+            try self.merge(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
+        }
     }
 
     /// Syncs: exchanges, merges, and exchanges again if the merge changed something. The first failure is thrown after everything has run.
@@ -102,7 +104,9 @@ extension StoreCoordinator {
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
     ) async throws -> SyncOutcome {
-        try await onOwnThread(progress: progress) { try self.syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: $0) }
+        try await onOwnThread(progress: progress) {
+            try self.syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
+        }
     }
 
     /// Restores the snapshot beside an attached exchange into the store.

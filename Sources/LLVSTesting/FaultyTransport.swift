@@ -101,7 +101,9 @@ package final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         case .fail, .delay: throw met.error
         }
     }
-    package func unusable(among names: [String], _ control: OperationControl) throws -> [String] { try base.unusable(among: names, control) }
+    package func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        try base.unusable(among: names, control)
+    }
 
     // MARK: Snapshots
 

@@ -3,8 +3,9 @@
 
     random_models.py <seed> <count> <kept.swift> <refused.swift>
 
-The first program saves an object of each model, reads it, edits each member, and compares. It prints what differs, and the number of models.
-Each structure of the second has one member that a model cannot keep, and a comment with that name; each must be an error of the macro.
+The first program saves an object of each model, reads it, edits each member, and compares. It prints what differs, and the number of
+models. Each structure of the second has one member that a model cannot keep, and a comment with its name; each must be an error of the
+macro.
 """
 
 from __future__ import annotations

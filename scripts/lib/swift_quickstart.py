@@ -19,15 +19,15 @@ ADDRESS, SHARED = "https://example.com/llvs.git", "/tmp/contacts-of-ann"
 
 
 def files(text: str) -> dict[str, str]:
-    """Returns the files of the section, by their paths."""
+    """Returns the files of the section, by their names."""
     section = text[text.index("## Two devices in 40 lines") :]
     section = section[: section.index("\n## ", 3)]
-    return dict(re.findall(r"^`([\w./]+)`:\n\n```swift\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
+    return dict(re.findall(r"^`([\w.]+)`[^\n]*:\n\n```swift\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
 
 
 def main(folder: Path, address: str) -> int:
     found = files(README.read_text())
-    package, program = found["Package.swift"], found["Sources/Contacts/main.swift"]
+    package, program = found["Package.swift"], found["main.swift"]
     count = len(program.splitlines())
     if count > 40 or package.count(ADDRESS) != 1 or program.count(SHARED) != 1:
         print(f"{README}: a program of {count} lines (40 at most), with one address of the package and one folder")

@@ -146,5 +146,7 @@ extension StoreCoordinator {
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         control: OperationControl = OperationControl()
-    ) throws -> SyncOutcome { try syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control).get() }
+    ) throws -> SyncOutcome {
+        try syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control).get()
+    }
 }

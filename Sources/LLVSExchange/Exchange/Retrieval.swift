@@ -425,7 +425,8 @@ struct Retrieval {
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
         for (received, addition) in zip(
-            batch, try store.add(batch, isVerifying: verifyKnown, control: control.within(.adding, result.versions.count, of: versions.count)))
+            batch,
+            try store.add(batch, isVerifying: verifyKnown, control: control.within(.adding, result.versions.count, of: versions.count)))
         {
             let id = received.version.id
             switch addition {

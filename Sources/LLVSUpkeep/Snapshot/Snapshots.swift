@@ -34,7 +34,8 @@ public struct Snapshots: Sendable {
     ) throws -> RestoredSnapshot {
         var options = FolderTransport.Options()
         options.create = false
-        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(control: control)
+        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(
+            control: control)
     }
 
     // MARK: The manifest

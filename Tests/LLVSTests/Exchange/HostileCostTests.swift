@@ -91,7 +91,9 @@ import Testing
         for mostLooks in 1...2 {
             let looks = Looks()
             let steps = Work.versions.counting {
-                #expect(throws: StoreError.self) { try store.add([top], control: OperationControl(progress: { _ in looks.count() < mostLooks })) }
+                #expect(throws: StoreError.self) {
+                    try store.add([top], control: OperationControl(progress: { _ in looks.count() < mostLooks }))
+                }
             }
             #expect(steps <= mostLooks * 9_000, "\(steps) versions were walked over")
         }
@@ -117,7 +119,10 @@ import Testing
         let root = try VersionID("root"), other = try VersionID("other"), tip = try VersionID("tip")
         let calls: [(String, (OperationControl) throws -> Void)] = [
             ("merge", { _ = try store.merge(other, with: tip, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
-            ("merge heads", { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, control: $0) }),
+            (
+                "merge heads",
+                { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, control: $0) }
+            ),
             ("differences", { _ = try store.differences(from: root, to: tip, control: $0) }),
             ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), control: $0).next(.max, $0) }),
         ]

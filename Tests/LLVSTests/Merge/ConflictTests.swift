@@ -31,7 +31,9 @@ import Testing
         let found = try store.conflicts(between: older.id, and: newer.id)
         #expect(try paths(found.items) == ["d[\"a\"] pick"] && store.allVersionIDs().count == versions)
         #expect(found.items[0].version == nil && found.items[0].isByRules)
-        #expect(try store.conflicts(between: base.id, and: newer.id).items.isEmpty && store.conflicts(between: newer.id, and: newer.id).items.isEmpty)
+        #expect(
+            try store.conflicts(between: base.id, and: newer.id).items.isEmpty
+                && store.conflicts(between: newer.id, and: newer.id).items.isEmpty)
         let merged = try merge(store, older, newer), explained = try store.explain(merged.id)
         #expect(explained.areRecorded && explained.digest == found.digest && explained.items.map(\.record) == found.items.map(\.record))
         #expect(explained.items[0].version == merged.id)

@@ -22,7 +22,7 @@
 /// overrides that. Rules for other places are in a static member `rules` (`StorableModel.rules`).
 /// - Parameter prefix: the prefix of the ids of its values, such as "contact/". No other model may use it.
 @attached(
-    extension, conformances: StorableModel,
+    extension, conformances: ModelPart, StorableModel,
     names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(memberPaths), named(idPrefix))
 public macro Model(prefix: String) = #externalMacro(module: "LLVSModelMacros", type: "ModelMacro")
 

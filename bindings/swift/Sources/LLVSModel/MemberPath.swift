@@ -1,5 +1,5 @@
 /// A member of a model that can be named by its key path: `\Contact.name`, `\Contact.address.town`. `@Model` makes them.
-public struct ModelMember<Root: ModelPart> {
+public struct ModelMember<Root> {
     /// The key path.
     let path: PartialKeyPath<Root>
     /// The place in the value, as a JSON pointer.
@@ -93,6 +93,8 @@ public struct ModelRule<Model: StorableModel> {
 /// Builds the rules of a model from lines.
 @resultBuilder
 public enum ModelRuleBuilder<Model: StorableModel> {
+    /// Gives each line the type of the model's rules.
+    public static func buildExpression(_ rule: ModelRule<Model>) -> ModelRule<Model> { rule }
     /// Combines the lines.
     public static func buildBlock(_ rules: ModelRule<Model>...) -> [ModelRule<Model>] { rules }
 }
@@ -189,13 +191,15 @@ public func >= <Model: StorableModel, Value: Encodable>(member: KeyPath<Model, V
     ModelCondition(member, .greaterOrEqual, value)
 }
 
-extension KeyPath where Root: StorableModel {
-    /// The member, an array or a set, has the element: `(\Contact.tags).contains("friend")`.
-    public func contains<Element: Encodable>(_ element: Element) -> ModelCondition<Root> where Value: Collection, Value.Element == Element {
-        ModelCondition(self, .equal, element)
+extension ModelCondition {
+    /// The member, an array or a set, has the element: `.contains(\.tags, "friend")`.
+    public static func contains<Elements: Collection>(
+        _ member: KeyPath<Model, Elements>, _ element: Elements.Element
+    ) -> ModelCondition<Model> where Elements.Element: Encodable {
+        ModelCondition(member, .equal, element)
     }
-    /// The member begins with the text: `(\Contact.last).hasPrefix("Sm")`.
-    public func hasPrefix(_ beginning: String) -> ModelCondition<Root> where Value == String {
-        ModelCondition(self, .beginning, beginning)
+    /// The member begins with the text: `.hasPrefix(\.last, "Sm")`.
+    public static func hasPrefix(_ member: KeyPath<Model, String>, _ beginning: String) -> ModelCondition<Model> {
+        ModelCondition(member, .beginning, beginning)
     }
 }

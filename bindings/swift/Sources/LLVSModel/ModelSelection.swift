@@ -14,7 +14,7 @@ extension ModelCollection {
     ///
     /// Reads at the version that is current now.
     public func filter(where members: [String: JSONValue]) -> ModelSelection<Model> {
-        var selection = ModelSelection(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
+        var selection = ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
         for (name, value) in members { selection.equal["/" + JSONText.segment(name)] = value }
         return selection
     }
@@ -23,25 +23,26 @@ extension ModelCollection {
     ///
     ///     try people.filter(where: \.last == "Smith").ordered(by: \.first).all()
     ///     try people.filter(where: \.town == "Ulm", \.visits >= 10).count()
-    ///     try people.filter(where: (\.tags).contains("friend")).ids()
+    ///     try people.filter(where: .contains(\.tags, "friend")).ids()
     ///
     /// Members that equal a value come first in the index, and one with bounds or a beginning after them. A member that is missing meets no
     /// condition. Reads at the version that is current now.
     public func filter(where first: ModelCondition<Model>, _ more: ModelCondition<Model>...) -> ModelSelection<Model> {
-        var selection = ModelSelection(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
+        var selection = ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
         for condition in [first] + more { selection.add(condition) }
         return selection
     }
 
     /// Selects all objects in an index on these members, by their names in JSON, in its order or the reverse. As `filter(where:)`.
     public func ordered(by first: String, _ more: String..., reversed: Bool = false) -> ModelSelection<Model> {
-        ModelSelection(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
+        ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
             .ordered(byPointers: ([first] + more).map { "/" + JSONText.segment($0) }, reversed)
     }
 
     /// Selects all objects in an index on these members, in its order or the reverse: `people.ordered(by: \.last, \.first)`.
-    public func ordered(by first: PartialKeyPath<Model>, _ more: PartialKeyPath<Model>..., reversed: Bool = false) -> ModelSelection<Model> {
-        ModelSelection(coordinator: coordinator, rules: rules, version: coordinator.currentVersion).ordered(by: [first] + more, reversed)
+    public func ordered(by first: PartialKeyPath<Model>, _ more: PartialKeyPath<Model>..., reversed: Bool = false) -> ModelSelection<Model>
+    {
+        ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion).ordered(by: [first] + more, reversed)
     }
 }
 
@@ -110,7 +111,9 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         case .failure(let error): return problem = "the value of a condition cannot be written: \(error)"
         }
         if condition.relation == .equal {
-            if let other = equal.updateValue(value, forKey: pointer), other != value { problem = "two conditions give \(pointer) two values" }
+            if let other = equal.updateValue(value, forKey: pointer), other != value {
+                problem = "two conditions give \(pointer) two values"
+            }
             return
         }
         var bound = self.bound ?? Bound(pointer: pointer)
@@ -232,7 +235,9 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
             question.beginning = bound.beginning.map { Array($0.utf8) }
             if let one = bound.low ?? bound.high {
                 // With one bound, the other is that of the type of the value.
-                let (low, high) = (bound.low.map { ($0, bound.lowIsOpen) } ?? one.lowest, bound.high.map { ($0, bound.highIsOpen) } ?? one.highest)
+                let (low, high) = (
+                    bound.low.map { ($0, bound.lowIsOpen) } ?? one.lowest, bound.high.map { ($0, bound.highIsOpen) } ?? one.highest
+                )
                 question.low = try ModelEncoder.node(of: [low.0]).bytes
                 question.lowIsOpen = low.1
                 if let high {

@@ -16,11 +16,13 @@ public struct ModelMacro: ExtensionMacro {
         }
         let members = StoredMember.all(of: structure, in: context)
         let access = structure.modifiers.contains { ["public", "package"].contains($0.name.text) } ? "public " : ""
-        var made = [keys(members), initializer(members, access), encoder(members, access), patterns(members, access), paths(members, access)]
+        var made = [
+            keys(members), initializer(members, access), encoder(members, access), patterns(members, access), paths(members, access),
+        ]
         if let prefix = prefix(of: node) {
             made.append("\(raw: access)static var idPrefix: String { \(prefix) }")
         }
-        let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.StorableModel"
+        let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.ModelPart, LLVSModel.StorableModel"
         let body = made.map(\.description).joined(separator: "\n")
         return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {\n\(raw: body)\n}")]
     }
