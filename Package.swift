@@ -9,6 +9,9 @@ import PackageDescription
 // on a package with such flags, so other builds do without them.
 let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
 
+// The shared library carries the SHA-256 of libcrypto, so that it runs where there is none. A program in Swift links with the system's.
+let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":libcrypto.a"
+
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
 let modules: [Target.Dependency] = [
     "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSPlaces", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
@@ -18,6 +21,7 @@ let engine = modules + ["LLVS"]
 
 let package = Package(
     name: "llvs",
+    platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "llvs", type: .dynamic, targets: ["LLVSABI"]),
         .library(name: "LLVS", targets: ["LLVS", "LLVSAsync"]),
@@ -30,7 +34,7 @@ let package = Package(
         // C that Swift calls: checksums, digests, deflate, system calls that Swift cannot import.
         .target(
             name: "CLLVSShims",
-            linkerSettings: [.linkedLibrary("z"), .linkedLibrary(":libcrypto.a", .when(platforms: [.linux]))]),
+            linkerSettings: [.linkedLibrary("z"), .linkedLibrary(libcrypto, .when(platforms: [.linux]))]),
         // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
         .target(name: "CSQLite", dependencies: ["CLLVSShims"]),
         // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
@@ -75,11 +79,48 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// scripts/test sets this: the fuzz targets (Tests/Fuzz) and the typed models (bindings/swift) then use the debug build that the engine's
-// tests use, instead of building the engine again. Without it each is a package of its own: only the models need swift-syntax, and only
-// `fuzz` is linked with libFuzzer.
+// Typed models for Swift programs, and the bridge to swift-log. Each is behind a trait, without which its dependency is not fetched. The
+// shared library has neither, so its build fetches nothing.
+if Context.environment["LLVS_DISTRIBUTION"] == nil {
+    package.traits = [
+        .trait(name: "Models", description: "LLVSModel: typed models. Needs swift-syntax for its macro."),
+        .trait(name: "SwiftLog", description: "LLVSLog: the library's messages through swift-log."),
+        .default(enabledTraits: ["Models"]),
+    ]
+    package.products += [
+        .library(name: "LLVSModel", targets: ["LLVSModel"]),
+        .library(name: "LLVSLog", targets: ["LLVSLog"]),
+    ]
+    package.dependencies += [
+        .package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+    ]
+    package.targets += [
+        // The implementation of `@Model` and `@Merge`. Runs in the compiler.
+        .macro(
+            name: "LLVSModelMacros",
+            dependencies: [
+                .product(name: "SwiftSyntaxMacros", package: "swift-syntax", condition: .when(traits: ["Models"])),
+                .product(name: "SwiftCompilerPlugin", package: "swift-syntax", condition: .when(traits: ["Models"])),
+            ],
+            path: "bindings/swift/Sources/LLVSModelMacros"),
+        .target(
+            name: "LLVSModel", dependencies: engine + ["LLVSAsync", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
+        .target(
+            name: "LLVSLog",
+            dependencies: engine + [.product(name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"]))],
+            path: "bindings/swift/Sources/LLVSLog"),
+        .executableTarget(
+            name: "Contacts", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
+        // Does not depend on the macro itself: SwiftPM would build the engine a second time, as a part of the compiler's plugin.
+        .testTarget(
+            name: "LLVSModelTests", dependencies: engine + ["LLVSAsync", "LLVSModel"], path: "bindings/swift/Tests/LLVSModelTests"),
+    ]
+}
+
+// scripts/test sets this: the fuzz targets (Tests/Fuzz) then use the debug build that the engine's tests use, instead of building the
+// engine again. Without it they are a package of their own: only `fuzz` is linked with libFuzzer.
 if Context.environment["LLVS_WHOLE_TREE"] != nil {
-    package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-syntax", "602.0.0"..<"604.0.0"))
     package.targets += [
         .target(
             name: "FuzzTargets", dependencies: engine + ["LLVSABI"], path: "Tests/Fuzz/Sources/FuzzTargets",
@@ -87,16 +128,5 @@ if Context.environment["LLVS_WHOLE_TREE"] != nil {
         .executableTarget(
             name: "fuzz-files", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Sources/fuzz-files",
             swiftSettings: [.swiftLanguageMode(.v5)]),
-        .macro(
-            name: "LLVSModelMacros",
-            dependencies: [
-                .product(name: "SwiftSyntaxMacros", package: "swift-syntax"),
-                .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
-            ],
-            path: "bindings/swift/Sources/LLVSModelMacros"),
-        .target(name: "LLVSModel", dependencies: engine + ["LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
-        .executableTarget(
-            name: "Contacts", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),
-        .testTarget(name: "LLVSModelTests", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Tests/LLVSModelTests"),
     ]
 }

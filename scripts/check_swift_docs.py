@@ -2,6 +2,8 @@
 """Checks that every public declaration of a Swift module is documented, and that the articles show code of the example.
 
     scripts/check_swift_docs.py GRAPH...      symbol graphs (swift-symbolgraph-extract) of one module each
+    scripts/check_swift_docs.py --topics CATALOGUE GRAPH...    the page of the module in the catalogue names each public type, function and
+                                              macro at the outermost level
     scripts/check_swift_docs.py --articles    the code in Sources/LLVS/LLVS.docc is in examples/swift, line for line
     scripts/check_swift_docs.py --self-test   checks that an undocumented declaration is found, and a line that the example lacks
 
@@ -66,6 +68,27 @@ def articles() -> int:
     return 1 if failed or count == 0 else 0
 
 
+def without_topic(graph: dict[str, Any], page: str) -> list[str]:
+    """Returns the outermost public declarations of a module that its page names in no topic."""
+    named = set(re.findall(r"^- ``([^`]+)``$", page, re.MULTILINE))
+    found = []
+    for symbol in graph["symbols"]:
+        path, kind = symbol["pathComponents"], symbol["kind"]["identifier"]
+        if len(path) > 1 or kind in ("swift.extension", "swift.func.op") or "::SYNTHESIZED::" in symbol["identifier"]["precise"]:
+            continue
+        if path[0] not in named and path[0].split("(")[0] not in named:
+            found.append(path[0])
+    return sorted(found)
+
+
+def topics(catalogue: str, paths: list[str]) -> int:
+    page = Path(catalogue) / f"{Path(catalogue).stem}.md"
+    missing = [name for path in paths for name in without_topic(json.loads(Path(path).read_text()), page.read_text())]
+    for name in missing:
+        print(f"in no topic of {page.name}: {name}")
+    return 1 if missing or not paths else 0
+
+
 def graphs(paths: list[str]) -> int:
     count, failed = 0, 0
     for path in paths:
@@ -95,6 +118,8 @@ def self_test() -> int:
         ],
     }
     assert without_words(graph) == [":0: Type.empty", "Sources/LLVS/x.swift:7: Type.planted"], without_words(graph)
+    outer = {"symbols": [symbol("told") | {"pathComponents": [name]} for name in ("Named", "call(_:)", "Planted")], "relationships": []}
+    assert without_topic(outer, "- ``Named``\n- ``call(_:)``\nPlanted") == ["Planted"]
     assert blocks("a\n```swift\nlet x = 1\n```\n```c\nint x;\n```\n") == [["let x = 1"]]
     assert stands_in(["b", "c"], [["a", "b", "c"]]) and not stands_in(["b", "d"], [["a", "b", "c"], ["d"]])
     print("what is planted is found")
@@ -106,6 +131,8 @@ def main() -> int:
         return self_test()
     if sys.argv[1:] == ["--articles"]:
         return articles()
+    if len(sys.argv) > 3 and sys.argv[1] == "--topics":
+        return topics(sys.argv[2], sys.argv[3:])
     if len(sys.argv) < 2:
         print(__doc__)
         return 2

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#if !__has_include(<zlib.h>)
+#error "LLVS needs the headers of zlib: install zlib1g-dev (Debian, Ubuntu) or zlib-ng-compat-devel (Fedora)."
+#endif
 #include <zlib.h>
 
 /* ---- libdeflate, if the system has it ---- */

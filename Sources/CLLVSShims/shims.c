@@ -5,6 +5,9 @@
 #include "CLLVSShims.h"
 #include <errno.h>
 #include <fcntl.h>
+#if !__has_include(<openssl/sha.h>)
+#error "LLVS needs the headers of OpenSSL: install libssl-dev (Debian, Ubuntu) or openssl-devel (Fedora)."
+#endif
 #include <openssl/sha.h>
 #include <pthread.h>
 #include <stdlib.h>

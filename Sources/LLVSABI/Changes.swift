@@ -27,7 +27,7 @@ public func llvs_store_changes(
     _ cursor: HandleOut!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.cursor(store, cursor, error) {
-        try $0.recordedChanges(madeIn: versionID(version, "version"), in: page(range).whole, LLVSABI.control(control))
+        try $0.recordedChanges(madeIn: versionID(version, "version"), in: page(range).whole, control: LLVSABI.control(control))
     }
 }
 
@@ -37,7 +37,7 @@ public func llvs_store_differences(
     _ control: UnsafePointer<llvs_control>!, _ cursor: HandleOut!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.cursor(store, cursor, error) {
-        try $0.differences(from: versionID(from, "from"), to: versionID(to, "to"), in: page(range).whole, LLVSABI.control(control))
+        try $0.differences(from: versionID(from, "from"), to: versionID(to, "to"), in: page(range).whole, control: LLVSABI.control(control))
     }
 }
 

@@ -42,7 +42,8 @@ public func llvs_store_conflicts(
     return entry(error) {
         let out = try required(conflicts, "conflicts")
         let (query, control) = try query(options)
-        let found = try LLVSABI.store(store).conflicts(versionID(ours, "ours"), versionID(theirs, "theirs"), query, control)
+        let found = try LLVSABI.store(store).conflicts(
+            between: versionID(ours, "ours"), and: versionID(theirs, "theirs"), query, control: control)
         out.pointee = try ConflictList(found).handedOut
     }
 }
@@ -56,7 +57,7 @@ public func llvs_store_explain(
     return entry(error) {
         let out = try required(conflicts, "conflicts")
         let (query, control) = try query(options)
-        out.pointee = try ConflictList(LLVSABI.store(store).explain(versionID(version, "version"), query, control)).handedOut
+        out.pointee = try ConflictList(LLVSABI.store(store).explain(versionID(version, "version"), query, control: control)).handedOut
     }
 }
 
@@ -69,7 +70,7 @@ public func llvs_store_open_conflicts(
     return entry(error) {
         let out = try required(conflicts, "conflicts")
         let (query, control) = try query(options)
-        out.pointee = try ConflictList(LLVSABI.store(store).openConflicts(at: versionID(at, "at"), query, control)).handedOut
+        out.pointee = try ConflictList(LLVSABI.store(store).openConflicts(at: versionID(at, "at"), query, control: control)).handedOut
     }
 }
 
@@ -126,7 +127,7 @@ public func llvs_store_choose(
     return entry(error) {
         let out = try required(changes, "changes")
         guard let choice = Store.Choice(rawValue: choice) else { throw InputError.constant("choice", choice) }
-        let chosen = try LLVSABI.store(store).choose(LLVSABI.conflict(conflict), choice, at: versionID(at, "at"))
+        let chosen = try LLVSABI.store(store).resolve(LLVSABI.conflict(conflict), with: choice, at: versionID(at, "at"))
         out.pointee = try OwnedChangeList(chosen).handedOut
     }
 }

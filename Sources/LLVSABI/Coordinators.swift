@@ -207,7 +207,7 @@ private func undo(
     try begin(move)
     let coordinator = try openCoordinator(coordinator), settings = try MergeSettings(options)
     if try flag(only_tell, "only_tell") {
-        let found = try coordinator.undoable(settings.control)
+        let found = try coordinator.undoable(control: settings.control)
         guard let what = isRedo ? found.redo : found.undo, let result else { return }
         var told = Store.Reverted()
         told.versions = what.versions
@@ -216,11 +216,13 @@ private func undo(
     }
     let done =
         try isRedo
-        ? coordinator.redo(metadata: settings.metadata, settings.control)
-        : settings.version.map { try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, settings.control) }
-            ?? coordinator.undo(metadata: settings.metadata, settings.control)
+        ? coordinator.redo(metadata: settings.metadata, control: settings.control)
+        : settings.version.map {
+            try coordinator.revert($0, parent: settings.parent, metadata: settings.metadata, control: settings.control)
+        }
+            ?? coordinator.undo(metadata: settings.metadata, control: settings.control)
     write(done.move, to: move)
-    guard let what = done.what, let result else { return }
+    guard let what = done.undoable, let result else { return }
     result.pointee = try RevertResultHandle(done.reverted, description: what.description).handedOut
 }
 
@@ -252,7 +254,9 @@ public func llvs_coordinator_attach(
         let coordinator = try openCoordinator(coordinator)
         let settings = try ExchangeSettings(options), place = try text(place, "place")
         guard let host = settings.hostTransport else {
-            try coordinator.attach(url: place, place: settings.place, options: settings.exchange)
+            var options = settings.place
+            options.exchange = settings.exchange
+            try coordinator.connect(to: place, options: options)
             return
         }
         try coordinator.attach(
@@ -267,7 +271,7 @@ public func llvs_coordinator_exchange(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let outcome = try openCoordinator(coordinator).exchangeAll(LLVSABI.control(control))
+        let outcome = try openCoordinator(coordinator).exchangeReportingFailures(control: LLVSABI.control(control))
         if let result { result.pointee = try ExchangesResultHandle(outcome).handedOut }
         if let failure = outcome.failure { throw failure }
     }
@@ -303,7 +307,8 @@ public func llvs_coordinator_sync(
     return entry(error) {
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let outcome = try coordinator.syncAll(selection: settings.selection, metadata: settings.metadata, settings.control)
+        let outcome = try coordinator.syncReportingFailures(
+            selection: settings.selection, metadata: settings.metadata, control: settings.control)
         if let result { result.pointee = try SyncResultHandle(outcome).handedOut }
         if let failure = outcome.failure { throw failure }
     }
@@ -318,7 +323,8 @@ public func llvs_coordinator_merge(
         try begin(move)
         let coordinator = try openCoordinator(coordinator)
         let settings = try MergeSettings(options)
-        let outcome = try coordinator.mergeAll(selection: settings.selection, metadata: settings.metadata, settings.control)
+        let outcome = try coordinator.mergeReportingFailures(
+            selection: settings.selection, metadata: settings.metadata, control: settings.control)
         write(outcome.move, to: move)
         if let failure = outcome.failure { throw failure }
     }
@@ -361,7 +367,7 @@ public func llvs_coordinator_bootstrap(
     return entry(error) {
         try begin(move)
         let coordinator = try openCoordinator(coordinator), at = coordinator.currentVersion
-        let found = try coordinator.bootstrapFromSnapshot(LLVSABI.control(control))
+        let found = try coordinator.bootstrapFromSnapshot(control: LLVSABI.control(control))
         restored?.pointee = found == nil ? 0 : 1
         write(found ?? StoreCoordinator.Move(from: at, to: at), to: move)
     }

@@ -317,7 +317,7 @@ private func retrieve(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let found = try LLVSABI.exchange(exchange).retrieve(LLVSABI.control(control), verifyKnown: verifyKnown)
+        let found = try LLVSABI.exchange(exchange).retrieve(control: LLVSABI.control(control), verifyKnown: verifyKnown)
         if let result {
             result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems)
                 .handedOut
@@ -331,7 +331,7 @@ public func llvs_exchange_send(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try LLVSABI.exchange(exchange).send(LLVSABI.control(control))
+        let done = try LLVSABI.exchange(exchange).send(control: LLVSABI.control(control))
         if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
     }
 }

@@ -54,9 +54,9 @@ public func llvs_store_heads(
         guard input.reserved == 0 else { throw InputError.reserved("llvs_heads_options") }
         let limit = input.limit == 0 ? Int.max : Int(clamping: input.limit), control = try LLVSABI.control(input.control)
         if input.branch.size != 0 {
-            return try store.heads(onBranch: text(input.branch, "branch"), limit: limit, control)
+            return try store.heads(onBranch: text(input.branch, "branch"), limit: limit, control: control)
         }
-        return try limit == 1 ? store.mostRecentHead().map { [$0] } ?? [] : store.heads(limit: limit, control)
+        return try limit == 1 ? store.mostRecentHead().map { [$0] } ?? [] : store.heads(limit: limit, control: control)
     }
 }
 
@@ -65,7 +65,7 @@ public func llvs_store_successors(
     _ store: OpaquePointer!, _ id: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
     _ successors: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
-    versions(store, successors, error) { try $0.successors(of: versionID(id, "id"), LLVSABI.control(control)) }
+    versions(store, successors, error) { try $0.successors(of: versionID(id, "id"), control: LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_store_is_ancestor") @implementation
@@ -78,7 +78,7 @@ public func llvs_store_is_ancestor(
         let out = try required(is_ancestor, "is_ancestor")
         out.pointee =
             try LLVSABI.store(store).isAncestor(
-                versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"), LLVSABI.control(control)) ? 1 : 0
+                versionID(ancestor, "ancestor"), of: versionID(descendant, "descendant"), control: LLVSABI.control(control)) ? 1 : 0
     }
 }
 
@@ -88,7 +88,7 @@ public func llvs_store_merge_bases(
     _ bases: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     versions(store, bases, error) { store in
-        try store.mergeBases(versionID(a, "a"), versionID(b, "b"), LLVSABI.control(control)).map(store.knownVersion)
+        try store.mergeBases(versionID(a, "a"), versionID(b, "b"), control: LLVSABI.control(control)).map(store.knownVersion)
     }
 }
 
@@ -98,7 +98,7 @@ public func llvs_store_version_at(
     _ version: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.version(store, version, error) {
-        try $0.version(at: time - Version.secondsFrom1970To2001, head: optionalVersionID(head, "head"), LLVSABI.control(control))
+        try $0.version(at: time - Version.secondsFrom1970To2001, head: optionalVersionID(head, "head"), control: LLVSABI.control(control))
     }
 }
 
@@ -107,7 +107,7 @@ public func llvs_store_versions_of(
     _ store: OpaquePointer!, _ value_id: llvs_bytes, _ control: UnsafePointer<llvs_control>!,
     _ versions: StructOut<llvs_version_list>!, _ error: ErrorOut!
 ) -> llvs_status {
-    LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id"), LLVSABI.control(control)) }
+    LLVSABI.versions(store, versions, error) { try $0.versions(of: valueID(value_id, "value_id"), control: LLVSABI.control(control)) }
 }
 
 // MARK: Walking

@@ -128,7 +128,7 @@ public func llvs_index_find(
     return entry(error) {
         let out = try required(page, "page")
         let index = try LLVSABI.index(index), question = try LLVSABI.question(question)
-        let found = try index.find(question, at: optionalVersionID(at, "at"), LLVSABI.control(control))
+        let found = try index.find(question, at: optionalVersionID(at, "at"), control: LLVSABI.control(control))
         out.pointee = try IndexPageHandle(found, withKeys: question.wantsKeys).handedOut
     }
 }

@@ -29,7 +29,7 @@ public func llvs_exchange_members(
     members?.pointee = nil
     return entry(error) {
         let out = try required(members, "members")
-        out.pointee = try MemberList(LLVSABI.exchange(exchange).members(LLVSABI.control(control))).handedOut
+        out.pointee = try MemberList(LLVSABI.exchange(exchange).members(control: LLVSABI.control(control))).handedOut
     }
 }
 
@@ -41,7 +41,7 @@ public func llvs_exchange_add_member(
     entry(error) {
         guard let kind = RemoteMember.Kind(rawValue: kind) else { throw InputError.constant("kind", kind) }
         try LLVSABI.exchange(exchange).addMember(
-            text(recipient, "recipient", limit: 128), name: text(name, "name", limit: 4_096), kind: kind, LLVSABI.control(control))
+            text(recipient, "recipient", limit: 128), name: text(name, "name", limit: 4_096), kind: kind, control: LLVSABI.control(control))
     }
 }
 
@@ -49,7 +49,9 @@ public func llvs_exchange_add_member(
 public func llvs_exchange_remove_member(
     _ exchange: OpaquePointer!, _ recipient: llvs_bytes, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
 ) -> llvs_status {
-    entry(error) { try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), LLVSABI.control(control)) }
+    entry(error) {
+        try LLVSABI.exchange(exchange).removeMember(text(recipient, "recipient", limit: 128), control: LLVSABI.control(control))
+    }
 }
 
 @_cdecl("llvs_exchange_change_passphrase") @implementation
@@ -58,7 +60,7 @@ public func llvs_exchange_change_passphrase(
 ) -> llvs_status {
     entry(error) {
         try LLVSABI.exchange(exchange).changePassphrase(
-            to: rawBytes(passphrase, "passphrase"), hasLeaked: flag(leaked, "leaked"), LLVSABI.control(control))
+            to: rawBytes(passphrase, "passphrase"), hasLeaked: flag(leaked, "leaked"), control: LLVSABI.control(control))
     }
 }
 
@@ -70,7 +72,7 @@ public func llvs_exchange_pairing(
     pairing?.pointee = noBuffer
     return entry(error) {
         let out = try required(pairing, "pairing"), isReadAnew = try flag(read_anew, "read_anew")
-        let found = try LLVSABI.exchange(exchange).pairing(isReadAnew: isReadAnew, LLVSABI.control(control))
+        let found = try LLVSABI.exchange(exchange).pairing(isReadAnew: isReadAnew, control: LLVSABI.control(control))
         out.pointee = try found.withUnsafeBytes(ownedBuffer)
     }
 }
@@ -79,7 +81,7 @@ public func llvs_exchange_pairing(
 public func llvs_exchange_join_keys(
     _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ error: ErrorOut!
 ) -> llvs_status {
-    entry(error) { try LLVSABI.exchange(exchange).joinKeys(LLVSABI.control(control)) }
+    entry(error) { try LLVSABI.exchange(exchange).joinKeys(control: LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_exchange_rekey") @implementation
@@ -89,7 +91,7 @@ public func llvs_exchange_rekey(
 ) -> llvs_status {
     left?.pointee = 0
     return entry(error) {
-        let found = try LLVSABI.exchange(exchange).rekey(renewing: flag(renew, "renew"), LLVSABI.control(control))
+        let found = try LLVSABI.exchange(exchange).rekey(renewing: flag(renew, "renew"), control: LLVSABI.control(control))
         left?.pointee = UInt64(clamping: found)
     }
 }
@@ -100,7 +102,7 @@ public func llvs_exchange_retire(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try LLVSABI.exchange(exchange).retire(LLVSABI.control(control))
+        let done = try LLVSABI.exchange(exchange).retire(control: LLVSABI.control(control))
         if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
     }
 }

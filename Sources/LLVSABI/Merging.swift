@@ -53,7 +53,7 @@ public func llvs_store_merge(
         let settings = try MergeSettings(options)
         let merged = try store.merge(
             versionID(ours, "ours"), with: versionID(theirs, "theirs"), arbiter: LLVSABI.arbiter(arbiter),
-            metadata: settings.metadata, relation: settings.relation, settings.control)
+            metadata: settings.metadata, relation: settings.relation, control: settings.control)
         if let version { version.pointee = try VersionList([merged]).handedOut }
     }
 }
@@ -69,7 +69,7 @@ public func llvs_store_merge_heads(
         let settings = try MergeSettings(options)
         let merged = try store.mergeHeads(
             into: versionID(into, "into"), arbiter: LLVSABI.arbiter(arbiter),
-            selection: settings.selection, metadata: settings.metadata, settings.control)
+            selection: settings.selection, metadata: settings.metadata, control: settings.control)
         if let version, let merged { version.pointee = try VersionList([merged]).handedOut }
     }
 }
@@ -84,7 +84,8 @@ public func llvs_store_revert(
         let store = try LLVSABI.store(store)
         let settings = try MergeSettings(options)
         let made = try store.revert(
-            versionID(version, "version"), at: versionID(at, "at"), parent: settings.parent, metadata: settings.metadata, settings.control)
+            versionID(version, "version"), at: versionID(at, "at"), parent: settings.parent, metadata: settings.metadata,
+            control: settings.control)
         if let result { result.pointee = try RevertResultHandle(made).handedOut }
     }
 }
@@ -99,7 +100,7 @@ public func llvs_store_cherry_pick(
         let store = try LLVSABI.store(store), settings = try MergeSettings(options)
         let made = try store.cherryPick(
             versionID(version, "version"), onto: versionID(onto, "onto"), parent: settings.parent, metadata: settings.metadata,
-            settings.control)
+            control: settings.control)
         if let result { result.pointee = try RevertResultHandle(made).handedOut }
     }
 }

@@ -13,7 +13,7 @@ public func llvs_store_write_pack(
     return entry(error) {
         let store = try LLVSABI.store(store), have = try versionIDs(have, have_count, "have")
         guard let write else { throw InputError.null("write") }
-        let done = try store.writePack(have: have, for: recipients(options), LLVSABI.control(control)) { piece in
+        let done = try store.writePack(have: have, for: recipients(options), control: LLVSABI.control(control)) { piece in
             var borrowed = llvs_bytes(data: piece.baseAddress?.assumingMemoryBound(to: UInt8.self), size: piece.count)
             try callHost("Writing a pack", keeping: packCodes) { write(payload, &borrowed, $0) }
         }
@@ -30,7 +30,7 @@ public func llvs_store_read_pack(
     return entry(error) {
         let store = try LLVSABI.store(store)
         guard let read else { throw InputError.null("read") }
-        let done = try store.readPack(by: unlocking(options), LLVSABI.control(control)) { buffer in
+        let done = try store.readPack(by: unlocking(options), control: LLVSABI.control(control)) { buffer in
             try readHost("Reading a pack", keeping: packCodes, read, payload, into: buffer)
         }
         if let result {

@@ -48,7 +48,7 @@ public func llvs_projection_update(
 ) -> llvs_status {
     rows_changed?.pointee = 0
     return entry(error) {
-        let changed = try LLVSABI.projection(projection).update(to: optionalVersionID(to, "to"), LLVSABI.control(control))
+        let changed = try LLVSABI.projection(projection).update(to: optionalVersionID(to, "to"), control: LLVSABI.control(control))
         rows_changed?.pointee = changed
     }
 }

@@ -48,7 +48,7 @@ public func llvs_exchange_announce_move(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try LLVSABI.exchange(exchange).announceMove(to: text(address, "address"), LLVSABI.control(control))
+        let done = try LLVSABI.exchange(exchange).announceMove(to: text(address, "address"), control: LLVSABI.control(control))
         if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
     }
 }

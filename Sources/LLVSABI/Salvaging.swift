@@ -31,7 +31,7 @@ public func llvs_store_salvage(
         let out = try required(report, "report")
         let options = try storeOptions(options), targetOptions = try storeOptions(target_options)
         let done = try Salvage.run(
-            storePath(path, options), options, into: storePath(target, targetOptions), targetOptions, LLVSABI.control(control))
+            storePath(path, options), options, into: storePath(target, targetOptions), targetOptions, control: LLVSABI.control(control))
         out.pointee = try SalvageReportHandle(done).handedOut
     }
 }

@@ -36,7 +36,7 @@ public func llvs_store_size(
             if input.limit != 0 { query.limit = Int(clamping: input.limit) }
             control = try LLVSABI.control(input.control)
         }
-        out.pointee = try SizeReportHandle(store.size(query, control)).handedOut
+        out.pointee = try SizeReportHandle(store.size(query, control: control)).handedOut
     }
 }
 

@@ -43,7 +43,7 @@ private func snapshots(_ pointer: OpaquePointer?) throws -> Snapshots {
 public func llvs_exchange_put_snapshot(
     _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!
 ) -> llvs_status {
-    manifest(snapshot, error) { try snapshots(exchange).put(LLVSABI.control(control)) }
+    manifest(snapshot, error) { try snapshots(exchange).put(control: LLVSABI.control(control)) }
 }
 
 @_cdecl("llvs_exchange_restore_snapshot") @implementation
@@ -51,7 +51,7 @@ public func llvs_exchange_restore_snapshot(
     _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ snapshot: StructOut<llvs_snapshot>!, _ error: ErrorOut!
 ) -> llvs_status {
     LLVSABI.snapshot(snapshot, error) {
-        let restored = try snapshots(exchange).restore(LLVSABI.control(control))
+        let restored = try snapshots(exchange).restore(control: LLVSABI.control(control))
         return try SnapshotHandle(restored.manifest, problems: restored.problems)
     }
 }
@@ -75,7 +75,7 @@ public func llvs_store_import(
         let decoder = options.flatMap { HostDecoder($0.decode, Payload($0.decode_payload, $0.decode_free)) }
         if let options, options.reserved != 0 { throw InputError.reserved("llvs_import_options") }
         let found = try StoreImporter.importStore(
-            at: path(directory, "directory"), into: LLVSABI.store(store), decode: decoder?.decode, LLVSABI.control(control))
+            at: path(directory, "directory"), into: LLVSABI.store(store), decode: decoder?.decode, control: LLVSABI.control(control))
         if let result {
             result.pointee = try ExchangeResultHandle(retrieved: found.versions, repaired: found.repaired, problems: found.problems)
                 .handedOut

@@ -67,7 +67,7 @@ func storeOptions(_ input: UnsafePointer<llvs_store_options>?) throws -> Store.O
 
 /// Returns the path of a store of that kind; memory and host storages have none.
 func storePath(_ input: llvs_bytes, _ options: Store.Options) throws -> String {
-    switch options.storage {
+    switch options.storage.kind {
     case .file, .sqlite: try path(input, "path")
     case .memory, .custom: ""
     }
@@ -102,7 +102,7 @@ public func llvs_store_reload(
         let store = try handle(store, StoreHandle.self, "store").store, control = try LLVSABI.control(control)
         // Called here, since the reload checks only for cancellation while it holds locks.
         try control.check(.reading, 0, of: 0, doing: "Checking for new versions in \(store.description)")
-        let count = try store.reloadHistory(control)
+        let count = try store.reloadHistory(control: control)
         added?.pointee = UInt64(clamping: count)
     }
 }
@@ -115,7 +115,7 @@ public func llvs_store_statistics(
     entry(error) {
         // The size before the counts of differences were appended.
         _ = try requiredStruct(UnsafePointer(statistics), "llvs_statistics", earlierSizes: [80])
-        let found = try handle(store, StoreHandle.self, "store").store.statistics(LLVSABI.control(control))
+        let found = try handle(store, StoreHandle.self, "store").store.statistics(control: LLVSABI.control(control))
         fill(
             statistics,
             with: llvs_statistics(
@@ -163,7 +163,7 @@ public func llvs_store_verify(
     return entry(error) {
         let out = try required(report, "report")
         let store = try handle(store, StoreHandle.self, "store").store
-        out.pointee = try VerifyReportHandle(store.verify(LLVSABI.control(control))).handedOut
+        out.pointee = try VerifyReportHandle(store.verify(control: LLVSABI.control(control))).handedOut
     }
 }
 
@@ -181,7 +181,7 @@ public func llvs_store_compact(
         let isWanted = try optionalStruct(UnsafePointer(report), "llvs_compaction_report") != nil
         write(CompactionReport(), noBuffer, to: report)
         let store = try handle(store, StoreHandle.self, "store").store
-        let done = try store.compact(LLVSABI.control(control))
+        let done = try store.compact(control: LLVSABI.control(control))
         guard isWanted else { return }
         var marker = done.syncMarker ?? ""
         let path = try done.syncMarker == nil ? noBuffer : marker.withUTF8 { try ownedBuffer(UnsafeRawBufferPointer($0)) }

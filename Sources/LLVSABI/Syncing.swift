@@ -130,7 +130,7 @@ public func llvs_syncer_run(
     done?.pointee = 0
     return entry(error) {
         let isDone = try LLVSABI.syncer(syncer).run(
-            within: deadline == 0 ? nil : Double(deadline) / 1_000, LLVSABI.control(control))
+            within: deadline == 0 ? nil : Double(deadline) / 1_000, control: LLVSABI.control(control))
         done?.pointee = isDone ? 1 : 0
     }
 }

@@ -10,7 +10,7 @@ extension Exchange {
     /// - Throws: the errors of the function without `async`. After a cancellation, versions that were added stay.
     @discardableResult
     public func retrieve(verifyKnown: Bool = false, progress: ProgressCallback? = nil) async throws -> ExchangeResult {
-        try await onOwnThread(progress: progress) { try self.retrieve($0, verifyKnown: verifyKnown) }
+        try await onOwnThread(progress: progress) { try self.retrieve(control: $0, verifyKnown: verifyKnown) }
     }
 
     /// Sends the versions that the other side lacks.
@@ -19,15 +19,80 @@ extension Exchange {
     /// - Throws: the errors of the function without `async`. After a cancellation, versions that were sent stay at the other side.
     @discardableResult
     public func send(progress: ProgressCallback? = nil) async throws -> ExchangeResult {
-        try await onOwnThread(progress: progress) { try self.send($0) }
+        try await onOwnThread(progress: progress) { try self.send(control: $0) }
     }
+
+    /// Lists the members of an encrypted place.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func members(progress: ProgressCallback? = nil) async throws -> [RemoteMember] {
+        try await onOwnThread(progress: progress) { try self.members(control: $0) }
+    }
+
+    /// Admits a member to an encrypted place.
+    /// - Parameters:
+    ///   - recipient: its public key.
+    ///   - name: a name for people.
+    ///   - kind: a device or a person.
+    ///   - progress: receives the count of files written.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func addMember(
+        _ recipient: String, name: String = "", kind: RemoteMember.Kind = .device, progress: ProgressCallback? = nil
+    ) async throws {
+        try await onOwnThread(progress: progress) { try self.addMember(recipient, name: name, kind: kind, control: $0) }
+    }
+
+    /// Excludes a member from an encrypted place, which gets new keys.
+    /// - Parameters:
+    ///   - recipient: its public key.
+    ///   - progress: receives the count of files written.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func removeMember(_ recipient: String, progress: ProgressCallback? = nil) async throws {
+        try await onOwnThread(progress: progress) { try self.removeMember(recipient, control: $0) }
+    }
+
+    /// Accepts the keys that another member made for the place.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func joinKeys(progress: ProgressCallback? = nil) async throws {
+        try await onOwnThread(progress: progress) { try self.joinKeys(control: $0) }
+    }
+
+    /// Encrypts the files of the place again with the newest keys.
+    /// - Parameters:
+    ///   - renewing: whether new keys are made first.
+    ///   - progress: receives the count of files written.
+    /// - Returns: the number of files written.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    @discardableResult
+    public func rekey(renewing: Bool = false, progress: ProgressCallback? = nil) async throws -> Int {
+        try await onOwnThread(progress: progress) { try self.rekey(renewing: renewing, control: $0) }
+    }
+
+    /// Ends the part of this device at the place.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    @discardableResult
+    public func retire(progress: ProgressCallback? = nil) async throws -> ExchangeResult {
+        try await onOwnThread(progress: progress) { try self.retire(control: $0) }
+    }
+
+    /// Announces at the place that it continues at another address.
+    /// - Parameters:
+    ///   - address: the new address.
+    ///   - progress: receives the count of files written.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    @discardableResult
+    public func announceMove(to address: String, progress: ProgressCallback? = nil) async throws -> ExchangeResult {
+        try await onOwnThread(progress: progress) { try self.announceMove(to: address, control: $0) }
+    }
+
+    /// Closes the exchange, after the calls that run in it. Cancelling the task does not stop this.
+    public func close() async { await onThreadOfItsOwn { self.close() } }
 
     /// Delivers an element whenever the other side may have gained versions that the store lacks. Retrieve them then. Versions that this
     /// store sent itself cause no element.
     /// - Returns: a sequence that ends when the exchange is closed or released.
     /// - Throws: `.unsupported` if the transport cannot report changes (then retrieve from time to time); `.closed`.
-    public func news() throws -> Observations<Void> {
-        try Observations(ending: ended, together: { _, _ in }) { put in
+    public func news() throws -> EventSequence<Void> {
+        try EventSequence(ending: ended, together: { _, _ in }) { put in
             guard let observation = try observe({ put(()) }) else {
                 throw StoreError(
                     .unsupported, "\(transport.description) cannot report new versions. Retrieve from time to time.")
@@ -45,7 +110,7 @@ extension Snapshots {
     /// - Throws: the errors of the function without `async`. After a cancellation there is no snapshot.
     @discardableResult
     public func put(progress: ProgressCallback? = nil) async throws -> SnapshotManifest {
-        try await onOwnThread(progress: progress) { try self.put($0) }
+        try await onOwnThread(progress: progress) { try self.put(control: $0) }
     }
 
     /// Adds all versions of the snapshot to a store that is empty, holds one version, or a part of this snapshot.
@@ -54,7 +119,7 @@ extension Snapshots {
     /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func restore(progress: ProgressCallback? = nil) async throws -> RestoredSnapshot {
-        try await onOwnThread(progress: progress) { try self.restore($0) }
+        try await onOwnThread(progress: progress) { try self.restore(control: $0) }
     }
 
     /// Writes a snapshot of a store to a directory.
@@ -66,7 +131,7 @@ extension Snapshots {
     /// - Throws: the errors of `put`.
     @discardableResult
     public static func write(_ store: Store, to directory: String, progress: ProgressCallback? = nil) async throws -> SnapshotManifest {
-        try await onOwnThread(progress: progress) { try Snapshots.write(store, to: directory, $0) }
+        try await onOwnThread(progress: progress) { try Snapshots.write(store, to: directory, control: $0) }
     }
 
     /// Restores a snapshot from a directory.
@@ -81,6 +146,6 @@ extension Snapshots {
     public static func restore(
         _ store: Store, from directory: String, decode: ForeignDecoder? = nil, progress: ProgressCallback? = nil
     ) async throws -> RestoredSnapshot {
-        try await onOwnThread(progress: progress) { try Snapshots.restore(store, from: directory, decode: decode, $0) }
+        try await onOwnThread(progress: progress) { try Snapshots.restore(store, from: directory, decode: decode, control: $0) }
     }
 }

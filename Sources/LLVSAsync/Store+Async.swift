@@ -53,7 +53,7 @@ extension Store {
         progress: ProgressCallback? = nil
     ) async throws -> Version {
         try await onOwnThread(progress: progress) { control in
-            try self.merge(a, with: b, arbiter: arbiter, metadata: metadata, relation: relation, control)
+            try self.merge(a, with: b, arbiter: arbiter, metadata: metadata, relation: relation, control: control)
         }
     }
 
@@ -72,7 +72,7 @@ extension Store {
         progress: ProgressCallback? = nil
     ) async throws -> Version? {
         try await onOwnThread(progress: progress) { control in
-            try self.mergeHeads(into: into, arbiter: arbiter, selection: selection, metadata: metadata, control)
+            try self.mergeHeads(into: into, arbiter: arbiter, selection: selection, metadata: metadata, control: control)
         }
     }
 
@@ -81,7 +81,7 @@ extension Store {
     /// - Returns: the report; damage is in it, not thrown.
     /// - Throws: the errors of the function without `async`.
     public func verify(progress: ProgressCallback? = nil) async throws -> VerifyReport {
-        try await onOwnThread(progress: progress) { try self.verify($0) }
+        try await onOwnThread(progress: progress) { try self.verify(control: $0) }
     }
 
     /// Counts the bytes on the medium by kind, by prefix of ids, by month and by version, and what only the past holds.
@@ -91,7 +91,7 @@ extension Store {
     /// - Returns: the report.
     /// - Throws: the errors of the function without `async`.
     public func size(_ query: SizeQuery = SizeQuery(), progress: ProgressCallback? = nil) async throws -> SizeReport {
-        try await onOwnThread(progress: progress) { try self.size(query, $0) }
+        try await onOwnThread(progress: progress) { try self.size(query, control: $0) }
     }
 
     /// Compacts small files of the store into large ones.
@@ -100,7 +100,7 @@ extension Store {
     /// - Throws: the errors of the function without `async`. After a cancellation nothing is lost.
     @discardableResult
     public func compact(progress: ProgressCallback? = nil) async throws -> CompactionReport {
-        try await onOwnThread(progress: progress) { try self.compact($0) }
+        try await onOwnThread(progress: progress) { try self.compact(control: $0) }
     }
 
     /// Delivers the versions that enter the history from now on, whether this handle, another handle or another process added them.
@@ -111,8 +111,8 @@ extension Store {
     /// The first element may contain versions that were added earlier elsewhere, and that this handle had not read yet.
     /// - Returns: a sequence that ends when the store is closed or released. It does not keep the store open.
     /// - Throws: `.closed`, `.busy` and `.io`, as `Store.observeAdditions`.
-    public func newVersions() throws -> Observations<[VersionID]> {
-        try Observations(ending: ended, together: { $0 + $1 }) { put in
+    public func newVersions() throws -> EventSequence<[VersionID]> {
+        try EventSequence(ending: ended, together: { $0 + $1 }) { put in
             let ids = observeVersions(put)
             // `observeAdditions` finds versions of other handles and processes; `observeVersions` reports them.
             do { return [ids, try observeAdditions {}] } catch {

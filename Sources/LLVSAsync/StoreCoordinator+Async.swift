@@ -42,18 +42,19 @@ extension StoreCoordinator {
     /// Retrieves from, then sends to, each attached exchange in turn; the first failure is thrown after all have run.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange.
-    /// - Throws: the first failure of an exchange; the errors of `exchangeAll`.
+    /// - Throws: the first failure of an exchange; the errors of `exchangeReportingFailures`.
     @discardableResult
     public func exchange(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
-        try await exchangeAll(progress: progress).get()
+        let outcome = try await exchangeReportingFailures(progress: progress)
+        return try cancelling { try outcome.get() }
     }
 
     /// Exchanges as `exchange` does, but failures, including a cancellation, are returned with the results.
     /// - Parameter progress: receives the counts of versions listed, received, added and sent.
     /// - Returns: the result of each exchange, and the error that ended it.
     /// - Throws: the errors of the function without `async`.
-    public func exchangeAll(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
-        try await onOwnThread(progress: progress) { try self.exchangeAll($0) }
+    public func exchangeReportingFailures(progress: ProgressCallback? = nil) async throws -> ExchangeOutcome {
+        try await onOwnThread(progress: progress) { try self.exchangeReportingFailures(control: $0) }
     }
 
     /// Folds heads into the current version and moves it there.
@@ -69,7 +70,9 @@ extension StoreCoordinator {
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
     ) async throws -> Bool {
-        try await onOwnThread(progress: progress) { try self.merge(selection: selection, arbiter: arbiter, metadata: metadata, $0) }
+        try await onOwnThread(progress: progress) {
+            try self.merge(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
+        }
     }
 
     /// Syncs: exchanges, merges, and exchanges again if the merge changed something. The first failure is thrown after everything has run.
@@ -79,13 +82,14 @@ extension StoreCoordinator {
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
     /// - Returns: the outcome.
-    /// - Throws: the first failure; the errors of `syncAll`.
+    /// - Throws: the first failure; the errors of `syncReportingFailures`.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
     ) async throws -> SyncOutcome {
-        try await syncAll(selection: selection, arbiter: arbiter, metadata: metadata, progress: progress).get()
+        let outcome = try await syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, progress: progress)
+        return try cancelling { try outcome.get() }
     }
 
     /// Syncs as `sync` does, but failures, including a cancellation, are returned with the results.
@@ -96,11 +100,13 @@ extension StoreCoordinator {
     ///   - progress: receives the progress of the exchanges and the merge.
     /// - Returns: the outcome, with the failures.
     /// - Throws: the errors of the function without `async`.
-    public func syncAll(
+    public func syncReportingFailures(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
     ) async throws -> SyncOutcome {
-        try await onOwnThread(progress: progress) { try self.syncAll(selection: selection, arbiter: arbiter, metadata: metadata, $0) }
+        try await onOwnThread(progress: progress) {
+            try self.syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
+        }
     }
 
     /// Restores the snapshot beside an attached exchange into the store.
@@ -109,7 +115,7 @@ extension StoreCoordinator {
     /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func bootstrapFromSnapshot(progress: ProgressCallback? = nil) async throws -> Move? {
-        try await onOwnThread(progress: progress) { try self.bootstrapFromSnapshot($0) }
+        try await onOwnThread(progress: progress) { try self.bootstrapFromSnapshot(control: $0) }
     }
 
     /// Delivers the current version after each move from now on, by any call. If it moves several times while no task waits, only the last
@@ -117,7 +123,85 @@ extension StoreCoordinator {
     ///
     ///     for await version in coordinator.moves() { show(version) }
     /// - Returns: a sequence that ends when the coordinator is closed or released.
-    public func moves() -> Observations<VersionID> {
-        Observations(ending: ended, together: { $1 }) { put in [observe(put)] }
+    public func moves() -> EventSequence<VersionID> {
+        EventSequence(ending: ended, together: { $1 }) { put in [observe(put)] }
     }
+
+    /// Attaches an exchange with the place of a URL.
+    /// - Parameters:
+    ///   - url: as for `Exchange.init(store:url:options:)`.
+    ///   - options: what the URL cannot contain, and how to exchange.
+    /// - Returns: the exchange, which is closed with the coordinator.
+    /// - Throws: the errors of the function without `async`.
+    @discardableResult
+    public func connect(to url: String, options: Exchange.URLOptions = Exchange.URLOptions()) async throws -> Exchange {
+        try await onOwnThread { _ in try self.connect(to: url, options: options) }
+    }
+
+    /// Returns a value at the current version, or at another; nil if there is none.
+    /// - Throws: the errors of the function without `async`.
+    public func value(_ id: ValueID, at place: Place = .current) async throws -> Value? {
+        try await onOwnThread { _ in try self.value(id, at: place) }
+    }
+
+    /// Returns what `undo` and `redo` would do; nil where there is nothing.
+    /// - Parameter progress: receives the count of versions read.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func undoable(progress: ProgressCallback? = nil) async throws -> (undo: Undoable?, redo: Undoable?) {
+        try await onOwnThread(progress: progress) { try self.undoable(control: $0) }
+    }
+
+    /// Undoes this device's last save, or group of saves, and keeps what others did since.
+    /// - Parameters:
+    ///   - metadata: metadata of the new version.
+    ///   - progress: receives the count of versions read.
+    /// - Throws: the errors of the function without `async`; `CancellationError`, and then nothing is stored.
+    @discardableResult
+    public func undo(metadata: Metadata = Metadata(), progress: ProgressCallback? = nil) async throws -> Undone {
+        try await onOwnThread(progress: progress) { try self.undo(metadata: metadata, control: $0) }
+    }
+
+    /// Reverts this device's last undo.
+    /// - Parameters:
+    ///   - metadata: metadata of the new version.
+    ///   - progress: receives the count of versions read.
+    /// - Throws: the errors of the function without `async`; `CancellationError`, and then nothing is stored.
+    @discardableResult
+    public func redo(metadata: Metadata = Metadata(), progress: ProgressCallback? = nil) async throws -> Undone {
+        try await onOwnThread(progress: progress) { try self.redo(metadata: metadata, control: $0) }
+    }
+
+    /// Undoes any version, and keeps what came after it.
+    /// - Parameters:
+    ///   - version: the version to undo.
+    ///   - parent: for a merge: the side that remains.
+    ///   - metadata: metadata of the new version.
+    ///   - progress: receives the count of ids compared.
+    /// - Throws: the errors of the function without `async`; `CancellationError`, and then nothing is stored.
+    @discardableResult
+    public func revert(
+        _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), progress: ProgressCallback? = nil
+    ) async throws -> Undone {
+        try await onOwnThread(progress: progress) { try self.revert(version, parent: parent, metadata: metadata, control: $0) }
+    }
+
+    /// Adds rules to those of the store.
+    /// - Throws: the errors of the function without `async`.
+    @discardableResult
+    public func register(_ rules: [UInt8]) async throws -> Registered {
+        try await onOwnThread { _ in try self.register(rules) }
+    }
+
+    /// Adds rules as JSON text to those of the store.
+    /// - Throws: the errors of the function without `async`.
+    @discardableResult
+    public func register(_ rules: String) async throws -> Registered { try await register(Array(rules.utf8)) }
+
+    /// Moves the current version.
+    /// - Throws: the errors of the function without `async`.
+    public func setCurrentVersion(_ id: VersionID) async throws { try await onOwnThread { _ in try self.setCurrentVersion(id) } }
+
+    /// Closes the exchanges, and the store if the coordinator opened it. Cancelling the task does not stop this.
+    /// - Throws: the errors of the function without `async`.
+    public func close() async throws { try await onOwnThread { _ in try self.close() } }
 }

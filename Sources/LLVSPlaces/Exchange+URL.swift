@@ -16,6 +16,8 @@ extension Exchange {
         /// The name of this device for people who inspect the writers of a place in packs (`RemoteStatus`): 1 to 128 bytes without
         /// control characters and direction marks. Every reader of the place can read it. Nil for no name.
         public var deviceName: String?
+        /// How versions are exchanged with the place.
+        public var exchange = Exchange.Options()
         /// How to connect to a server.
         package var http = HTTPSettings()
 
@@ -103,12 +105,11 @@ extension Exchange {
     /// (docs/sync.md).
     /// - Parameters:
     ///   - store: the store on this side, which the caller owns.
-    ///   - url: the place. A path is absolute and percent-encoded; credentials are in `place`.
-    ///   - place: what is not part of the URL.
-    ///   - options: the options of the exchange.
+    ///   - url: the place. A path is absolute and percent-encoded; credentials are in `options`.
+    ///   - options: what is not part of the URL, and how to exchange.
     /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme, and for a folder `.notFound`,
     ///   `.notADirectory`, `.permission`. A server is not contacted before the first call.
-    public convenience init(store: Store, url: String, place: URLOptions = URLOptions(), options: Options = Options()) throws {
-        try self.init(store: store, transport: ExchangeURL.transport(url, place, apartFrom: store.path), options: options)
+    public convenience init(store: Store, url: String, options: URLOptions = URLOptions()) throws {
+        try self.init(store: store, transport: ExchangeURL.transport(url, options, apartFrom: store.path), options: options.exchange)
     }
 }

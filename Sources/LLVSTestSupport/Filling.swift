@@ -7,9 +7,9 @@ import Darwin
 #endif
 
 /// Large values for tests. They are made of whole blocks, since a debug build takes a second to compute ten million single bytes.
-public enum Filling {
+package enum Filling {
     /// Returns runs of `length` equal bytes. The byte of each run is one more than that of the run before. Deflate makes them much smaller.
-    public static func runs(of length: Int, count: Int, from first: UInt8 = 0) -> [UInt8] {
+    package static func runs(of length: Int, count: Int, from first: UInt8 = 0) -> [UInt8] {
         made(count) { bytes in
             var at = 0, byte = first
             while at < count {
@@ -22,7 +22,7 @@ public enum Filling {
     }
 
     /// Returns a pattern in which each group of 512 bytes differs from the group before it. The pattern repeats after 128 KiB.
-    public static func pattern(_ count: Int) -> [UInt8] {
+    package static func pattern(_ count: Int) -> [UInt8] {
         made(count) { bytes in
             var at = 0
             while at < count {

@@ -7,11 +7,11 @@ import Darwin
 #endif
 
 /// A new directory that is removed with its contents when this object is released.
-public final class TemporaryDirectory: @unchecked Sendable {
+package final class TemporaryDirectory: @unchecked Sendable {
     // Sendable: nothing of it changes.
-    public let path: String
+    package let path: String
 
-    public init() {
+    package init() {
         let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array((base + "/llvs-test-XXXXXX").utf8CString)
         path = template.withUnsafeMutableBufferPointer { buffer in
@@ -23,7 +23,7 @@ public final class TemporaryDirectory: @unchecked Sendable {
     deinit { TemporaryDirectory.remove(path) }
 
     /// Removes a file, or a directory and its contents.
-    public static func remove(_ path: String) {
+    package static func remove(_ path: String) {
         if let directory = opendir(path) {
             var names: [String] = []
             while let entry = readdir(directory) {

@@ -1,30 +1,30 @@
 import LLVS
 
 /// The result of one check of a conformance suite.
-public struct CheckResult: Hashable, Sendable, CustomStringConvertible {
-    public enum Outcome: UInt32, Sendable {
+package struct CheckResult: Hashable, Sendable, CustomStringConvertible {
+    package enum Outcome: UInt32, Sendable {
         case passed = 1
         case failed = 2
         /// The check does not apply, since the subject does not promise what it checks.
         case skipped = 3
     }
     /// The name of the check, as a sentence that is true if it passed.
-    public var name: String
-    public var outcome: Outcome
+    package var name: String
+    package var outcome: Outcome
     /// What was wrong, or why it was skipped; empty if it passed.
-    public var message: String
-    public var description: String { "\(name): \(outcome)\(message.isEmpty ? "" : ": \(message)")" }
+    package var message: String
+    package var description: String { "\(name): \(outcome)\(message.isEmpty ? "" : ": \(message)")" }
 }
 
 /// A check that a backend failed.
-public struct ConformanceFailure: Error, CustomStringConvertible {
-    public let result: CheckResult
+package struct ConformanceFailure: Error, CustomStringConvertible {
+    package let result: CheckResult
     init(_ result: CheckResult) { self.result = result }
-    public var description: String { "conformance, \(result.description)" }
+    package var description: String { "conformance, \(result.description)" }
 }
 
 /// A disturbance of the place where a backend stores its data.
-public enum Disturbance: UInt32, Sendable {
+package enum Disturbance: UInt32, Sendable {
     /// The place fails: from now on calls must fail.
     case fail = 1
     /// It works again.
@@ -34,7 +34,7 @@ public enum Disturbance: UInt32, Sendable {
 }
 
 /// A suite of checks for backends of one kind.
-public protocol ConformanceSuite {
+package protocol ConformanceSuite {
     /// The subject of a check: one place for a backend's data, empty at first.
     associatedtype Subject
     /// The checks, in the order in which they run.
@@ -44,24 +44,24 @@ public protocol ConformanceSuite {
 extension ConformanceSuite {
     /// Runs all checks, each on a subject of its own.
     /// - Throws: `ConformanceFailure` for the first that fails.
-    public static func run(make: () throws -> Subject) throws {
+    package static func run(make: () throws -> Subject) throws {
         for result in check(make: make) where result.outcome == .failed { throw ConformanceFailure(result) }
     }
 
     /// Runs the checks whose names contain a text (empty: all), each on a subject of its own.
     /// - Parameter finished: called with each result.
-    public static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in })
+    package static func check(only text: String = "", make: () throws -> Subject, finished: (CheckResult) -> Void = { _ in })
         -> [CheckResult]
     {
         Checks.run(checks, only: text, make: make, finished: finished)
     }
 
     /// The names of all checks, in their order.
-    public static var names: [String] { checks.map(\.name) }
+    package static var names: [String] { checks.map(\.name) }
 }
 
 /// One check, by name.
-public struct Check<Subject>: Sendable {
+package struct Check<Subject>: Sendable {
     let name: String
     let body: @Sendable (Subject) throws -> Void
     init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }

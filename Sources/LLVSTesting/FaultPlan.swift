@@ -1,35 +1,35 @@
 import LLVS
 
 /// Operations of storages and transports, which faults can affect, and which are counted.
-public struct FaultOperations: OptionSet, Hashable, Sendable {
-    public let rawValue: UInt32
-    public init(rawValue: UInt32) { self.rawValue = rawValue }
+package struct FaultOperations: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    public static let append = FaultOperations(rawValue: 1)
-    public static let sync = FaultOperations(rawValue: 2)
-    public static let scan = FaultOperations(rawValue: 4)
-    public static let read = FaultOperations(rawValue: 8)
-    public static let cacheGet = FaultOperations(rawValue: 16)
-    public static let cachePut = FaultOperations(rawValue: 32)
-    public static let cacheDelete = FaultOperations(rawValue: 64)
+    package static let append = FaultOperations(rawValue: 1)
+    package static let sync = FaultOperations(rawValue: 2)
+    package static let scan = FaultOperations(rawValue: 4)
+    package static let read = FaultOperations(rawValue: 8)
+    package static let cacheGet = FaultOperations(rawValue: 16)
+    package static let cachePut = FaultOperations(rawValue: 32)
+    package static let cacheDelete = FaultOperations(rawValue: 64)
     /// Large values that a storage stores outside its records.
-    public static let blobWrite = FaultOperations(rawValue: 128)
-    public static let blobRead = FaultOperations(rawValue: 256)
-    public static let openStorage = FaultOperations(rawValue: 512)
-    public static let closeStorage = FaultOperations(rawValue: 1024)
+    package static let blobWrite = FaultOperations(rawValue: 128)
+    package static let blobRead = FaultOperations(rawValue: 256)
+    package static let openStorage = FaultOperations(rawValue: 512)
+    package static let closeStorage = FaultOperations(rawValue: 1024)
     /// All operations of storages.
-    public static let storage = FaultOperations(rawValue: 0xFFFF)
+    package static let storage = FaultOperations(rawValue: 0xFFFF)
 
-    public static let list = FaultOperations(rawValue: 65_536)
-    public static let fetchVersions = FaultOperations(rawValue: 131_072)
-    public static let fetchChanges = FaultOperations(rawValue: 262_144)
-    public static let send = FaultOperations(rawValue: 524_288)
-    public static let snapshotList = FaultOperations(rawValue: 1_048_576)
-    public static let snapshotRead = FaultOperations(rawValue: 2_097_152)
-    public static let snapshotWrite = FaultOperations(rawValue: 4_194_304)
-    public static let snapshotDelete = FaultOperations(rawValue: 8_388_608)
+    package static let list = FaultOperations(rawValue: 65_536)
+    package static let fetchVersions = FaultOperations(rawValue: 131_072)
+    package static let fetchChanges = FaultOperations(rawValue: 262_144)
+    package static let send = FaultOperations(rawValue: 524_288)
+    package static let snapshotList = FaultOperations(rawValue: 1_048_576)
+    package static let snapshotRead = FaultOperations(rawValue: 2_097_152)
+    package static let snapshotWrite = FaultOperations(rawValue: 4_194_304)
+    package static let snapshotDelete = FaultOperations(rawValue: 8_388_608)
     /// All operations of transports.
-    public static let transport = FaultOperations(rawValue: 0x7FFF_0000)
+    package static let transport = FaultOperations(rawValue: 0x7FFF_0000)
 
     static let all = FaultOperations(rawValue: UInt32.max)
     /// Every single counted operation.
@@ -44,7 +44,7 @@ public struct FaultOperations: OptionSet, Hashable, Sendable {
 }
 
 /// The effect of a fault on an operation. If a kind does not apply to the operation, the operation fails.
-public enum FaultKind: UInt32, Sendable {
+package enum FaultKind: UInt32, Sendable {
     /// Nothing is done, and the operation fails.
     case fail = 0
     /// The operation is done, and fails all the same.
@@ -62,23 +62,23 @@ public enum FaultKind: UInt32, Sendable {
 }
 
 /// A rule of a plan: a fault, and the operations that it affects.
-public struct Fault: Sendable {
-    public var kind: FaultKind
+package struct Fault: Sendable {
+    package var kind: FaultKind
     /// Empty: all.
-    public var operations: FaultOperations
+    package var operations: FaultOperations
     /// The code of failing operations. If nil, it is `.transport` for transports and `.io` for storages, except `.unknownOutcome` for an
     /// append that is done.
-    public var code: StoreError.Code?
+    package var code: StoreError.Code?
     /// The first operation to fail, counted from 1 among `operations` since the plan was created or reset.
-    public var first: UInt64
+    package var first: UInt64
     /// How many operations can fail from there on; nil: all.
-    public var count: UInt64?
+    package var count: UInt64?
     /// The probability for each of them, determined by the seed.
-    public var probability: Double
+    package var probability: Double
     /// The delay before the operation.
-    public var delayMilliseconds: UInt32
+    package var delayMilliseconds: UInt32
 
-    public init(
+    package init(
         _ kind: FaultKind = .fail, on operations: FaultOperations = [], code: StoreError.Code? = nil, first: UInt64 = 1,
         count: UInt64? = nil,
         probability: Double = 1, delayMilliseconds: UInt32 = 0
@@ -92,34 +92,34 @@ public struct Fault: Sendable {
 ///
 /// All wrapped objects count together, so one plan may serve a storage and a transport, and "the n-th" counts both. Safe from all threads;
 /// with several threads, scheduling decides which of them gets the n-th.
-public final class FaultPlan: @unchecked Sendable {
+package final class FaultPlan: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
-    public let seed: UInt64
+    package let seed: UInt64
     private let lock = Lock()
     private var faults: [Fault] = []
     private var counts: [FaultOperations: UInt64] = [:]
     private var injectedCount: UInt64 = 0
     private var last = ""
 
-    public init(seed: UInt64 = 0) { self.seed = seed }
+    package init(seed: UInt64 = 0) { self.seed = seed }
 
     /// Adds a rule. If several match an operation, the one added first applies.
-    public func add(_ fault: Fault) { lock.withLock { faults.append(fault) } }
+    package func add(_ fault: Fault) { lock.withLock { faults.append(fault) } }
     /// Removes the rules; counting continues.
-    public func clear() { lock.withLock { faults = [] } }
+    package func clear() { lock.withLock { faults = [] } }
     /// Resets the counts to 0; the rules stay.
-    public func reset() {
+    package func reset() {
         lock.withLock {
             counts = [:]; injectedCount = 0; last = ""
         }
     }
 
     /// Returns the number of these operations so far; of all if empty.
-    public func count(of operations: FaultOperations = []) -> UInt64 { lock.withLock { total(operations.isEmpty ? .all : operations) } }
+    package func count(of operations: FaultOperations = []) -> UInt64 { lock.withLock { total(operations.isEmpty ? .all : operations) } }
     /// The number of injected faults.
-    public var injected: UInt64 { lock.withLock { injectedCount } }
+    package var injected: UInt64 { lock.withLock { injectedCount } }
     /// The last injected fault, for messages: "append 7 of the store at /x: fail"; empty if there was none.
-    public var lastInjected: String { lock.withLock { last } }
+    package var lastInjected: String { lock.withLock { last } }
 
     private func total(_ operations: FaultOperations) -> UInt64 {
         counts.reduce(0) { operations.contains($1.key) ? $0 &+ $1.value : $0 }
@@ -183,7 +183,7 @@ public final class FaultPlan: @unchecked Sendable {
 
     /// Counts an opening.
     /// - Throws: the error of the plan.
-    public func opening(_ what: String) throws { try around(.openStorage, what) {} }
+    package func opening(_ what: String) throws { try around(.openStorage, what) {} }
 
     /// Runs an operation that returns nothing, with its fault; `absent` skips it and succeeds.
     func around(_ operation: FaultOperations, _ what: String, _ body: () throws -> Void) throws {

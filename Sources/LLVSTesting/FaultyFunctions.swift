@@ -3,7 +3,7 @@ import LLVS
 extension CallbackStorage.Functions {
     /// Returns functions that fail as planned. They work below the checksums of the store, so the store sees what a damaged medium would
     /// return.
-    public func failing(_ plan: FaultPlan, name: String) -> CallbackStorage.Functions {
+    package func failing(_ plan: FaultPlan, name: String) -> CallbackStorage.Functions {
         let inner = self, lost = LostRecords()
         var outer = inner
         outer.append = { records in

@@ -4,7 +4,7 @@ import LLVS
 ///
 /// Such storages report changed or truncated bytes as `.damaged`, and a cache as missing; so does this one.
 /// `CallbackStorage.Functions.failing` works below the checks.
-public final class FaultyStorage: Storage, @unchecked Sendable {
+package final class FaultyStorage: Storage, @unchecked Sendable {
     // Sendable: immutable; the plan has a lock.
     private let base: any Storage
     private let plan: FaultPlan
@@ -12,7 +12,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     /// - Parameter closed: called when this storage is closed.
     /// - Throws: the plan's error for opening; then `base` is closed.
-    public init(_ base: any Storage, plan: FaultPlan, closed: @escaping () -> Void = {}) throws {
+    package init(_ base: any Storage, plan: FaultPlan, closed: @escaping () -> Void = {}) throws {
         self.base = base
         self.plan = plan
         self.closed = closed
@@ -22,19 +22,19 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public var description: String { base.description }
-    public var isReadOnly: Bool { base.isReadOnly }
-    public var path: String { base.path }
-    public var watchedPlaces: [WatchedDirectory] { base.watchedPlaces }
-    public var isCallingBack: Bool { base.isCallingBack }
-    public var blockShape: BlockShape { base.blockShape }
-    public var blobThreshold: Int? { base.blobThreshold }
-    public var damages: [StorageDamage] { base.damages }
-    public func room() -> StorageRoom? { base.room() }
-    public func checkPresence(_ doing: String) throws { try base.checkPresence(doing) }
-    public func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
-    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { try base.cacheBytes(control) }
-    public func overhead(of place: RecordPlace) -> UInt64 { base.overhead(of: place) }
+    package var description: String { base.description }
+    package var isReadOnly: Bool { base.isReadOnly }
+    package var path: String { base.path }
+    package var watchedPlaces: [WatchedDirectory] { base.watchedPlaces }
+    package var isCallingBack: Bool { base.isCallingBack }
+    package var blockShape: BlockShape { base.blockShape }
+    package var blobThreshold: Int? { base.blobThreshold }
+    package var damages: [StorageDamage] { base.damages }
+    package func room() -> StorageRoom? { base.room() }
+    package func checkPresence(_ doing: String) throws { try base.checkPresence(doing) }
+    package func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
+    package func cacheBytes(_ control: PacedControl) throws -> UInt64 { try base.cacheBytes(control) }
+    package func overhead(of place: RecordPlace) -> UInt64 { base.overhead(of: place) }
 
     private func damaged(_ met: FaultPlan.Met) -> StoreError {
         var error = met.error
@@ -44,7 +44,7 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
 
     // MARK: Records
 
-    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard let met = try plan.begin(.append, description) else { return try base.append(records) }
         switch met.kind {
         case .loseAcknowledgement: _ = try base.append(records)
@@ -53,9 +53,9 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         }
         throw met.error
     }
-    public func sync() throws { try plan.around(.sync, description) { try base.sync() } }
+    package func sync() throws { try plan.around(.sync, description) { try base.sync() } }
 
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+    package func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         guard let met = try plan.begin(.scan, description) else { return try base.scan(control, found) }
         switch met.kind {
         case .absent:
@@ -78,21 +78,21 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         case .fail, .corrupt, .cut, .delay: throw damaged(met)
         }
     }
-    public func scanMark() -> [UInt8]? { base.scanMark() }
-    public func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
-    public func forgetResumed() { base.forgetResumed() }
-    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+    package func scanMark() -> [UInt8]? { base.scanMark() }
+    package func resume(_ mark: [UInt8]) -> [UInt32]? { base.resume(mark) }
+    package func forgetResumed() { base.forgetResumed() }
+    package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         try base.compact(trigger, control)
     }
-    public func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
-    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
+    package func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
+    package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
-    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if let met = try plan.begin(.read, description) { throw damaged(met) }
         try base.read(place, at: offset, into: buffer)
     }
     /// The caller checks these bytes, so they are really changed.
-    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    package func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         guard let met = try plan.begin(.read, description) else { return try base.readSegment(segment, at: position, into: buffer) }
         let count = min(buffer.count, try base.readSegment(segment, at: position, into: buffer))
         switch met.kind {
@@ -102,33 +102,33 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         case .fail, .loseAcknowledgement, .partial, .delay: throw met.error
         }
     }
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         if let met = try plan.begin(.scan, description) { throw damaged(met) }
         try base.verify(control, found: found, damage: damage)
     }
-    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         if let met = try plan.begin(.scan, description) { throw damaged(met) }
         try base.salvage(control, found: found, damage: damage)
     }
 
     // MARK: Blobs
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
+    package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID {
         guard let met = try plan.begin(.blobWrite, description) else { return try base.storeBlob(data) }
         if met.kind == .loseAcknowledgement { _ = try base.storeBlob(data) }
         throw met.error
     }
-    public func blobWriter(size: Int?) throws -> any BlobWriter {
+    package func blobWriter(size: Int?) throws -> any BlobWriter {
         if let met = try plan.begin(.blobWrite, description) { throw met.error }
         return try base.blobWriter(size: size)
     }
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
+    package func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
         try plan.around(.blobWrite, description) { try base.replaceBlob(id, data, digest: digest) }
     }
-    public func blobTells(_ id: BlobID) -> [UInt8]? { base.blobTells(id) }
-    public func removeBlob(_ id: BlobID) { base.removeBlob(id) }
-    public func hasBlob(_ id: BlobID) throws -> Bool { try base.hasBlob(id) }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func blobTells(_ id: BlobID) -> [UInt8]? { base.blobTells(id) }
+    package func removeBlob(_ id: BlobID) { base.removeBlob(id) }
+    package func hasBlob(_ id: BlobID) throws -> Bool { try base.hasBlob(id) }
+    package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         if let met = try plan.begin(.blobRead, description) { throw damaged(met) }
         try base.readBlob(id, at: offset, into: buffer)
     }
@@ -141,19 +141,19 @@ public final class FaultyStorage: Storage, @unchecked Sendable {
         if [.corrupt, .cut, .absent].contains(met.kind) { return false }
         throw met.error
     }
-    public func cacheGet(_ name: String) throws -> [UInt8]? { try looks() ? base.cacheGet(name) : nil }
-    public func cacheOpen(_ name: String) throws -> OpenCache? { try looks() ? base.cacheOpen(name) : nil }
-    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+    package func cacheGet(_ name: String) throws -> [UInt8]? { try looks() ? base.cacheGet(name) : nil }
+    package func cacheOpen(_ name: String) throws -> OpenCache? { try looks() ? base.cacheOpen(name) : nil }
+    package func cachePut(_ name: String, _ data: [UInt8]) throws {
         try plan.around(.cachePut, description) { try base.cachePut(name, data) }
     }
-    public func cacheDelete(_ name: String) throws { try plan.around(.cacheDelete, description) { try base.cacheDelete(name) } }
-    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+    package func cacheDelete(_ name: String) throws { try plan.around(.cacheDelete, description) { try base.cacheDelete(name) } }
+    package func cacheWriter(_ name: String?) throws -> any CacheWriter {
         // Maps too large for memory are also written this way, but have no name.
         if name != nil, let met = try plan.begin(.cachePut, description) { throw met.error }
         return try base.cacheWriter(name)
     }
 
-    public func close(discarding: Bool) throws {
+    package func close(discarding: Bool) throws {
         defer { closed() }
         if discarding { return try base.close(discarding: true) }
         // A close that fails must still close.

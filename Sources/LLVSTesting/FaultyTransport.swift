@@ -2,7 +2,7 @@ import LLVS
 
 /// Wraps a transport, and fails as planned. It changes, truncates or loses the files that the exchange gets, or those that the other side
 /// stores.
-public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
+package final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let base: any ExchangeTransport
     private let plan: FaultPlan
@@ -11,14 +11,14 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
     private var isClosed = false
 
     /// - Parameter closed: called once, when this transport is closed or released.
-    public init(_ base: any ExchangeTransport, plan: FaultPlan, closed: @escaping () -> Void = {}) {
+    package init(_ base: any ExchangeTransport, plan: FaultPlan, closed: @escaping () -> Void = {}) {
         self.base = base; self.plan = plan; self.closed = closed
     }
     deinit { close() }
 
-    public var description: String { base.description }
+    package var description: String { base.description }
 
-    public func list(_ control: OperationControl) throws -> ExchangeListing {
+    package func list(_ control: OperationControl) throws -> ExchangeListing {
         guard let met = try plan.begin(.list, description) else { return try base.list(control) }
         var listing = try base.list(control)
         // The mark no longer matches the listing.
@@ -32,10 +32,10 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         return listing
     }
 
-    public func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+    package func fetchVersions(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try fetch(.fetchVersions, names) { try base.fetchVersions($0, control) }
     }
-    public func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
+    package func fetchChanges(_ names: [String], _ control: OperationControl) throws -> [FetchedFile] {
         try fetch(.fetchChanges, names) { try base.fetchChanges($0, control) }
     }
     private func fetch(_ operation: FaultOperations, _ names: [String], _ body: ([String]) throws -> [FetchedFile]) throws -> [FetchedFile]
@@ -77,7 +77,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         }
     }
 
-    public func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
+    package func send(_ files: [ExchangeFiles], _ control: OperationControl) throws {
         guard let met = try plan.begin(.send, description), !files.isEmpty else { return try base.send(files, control) }
         let which = met.index(files.count)
         var files = files
@@ -101,11 +101,13 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         case .fail, .delay: throw met.error
         }
     }
-    public func unusable(among names: [String], _ control: OperationControl) throws -> [String] { try base.unusable(among: names, control) }
+    package func unusable(among names: [String], _ control: OperationControl) throws -> [String] {
+        try base.unusable(among: names, control)
+    }
 
     // MARK: Snapshots
 
-    public func readSnapshotFile(_ name: String) throws -> [UInt8]? {
+    package func readSnapshotFile(_ name: String) throws -> [UInt8]? {
         guard let met = try plan.begin(.snapshotRead, description) else { return try base.readSnapshotFile(name) }
         switch met.kind {
         case .absent: return nil
@@ -113,7 +115,7 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         case .fail, .loseAcknowledgement, .partial, .delay: throw met.error
         }
     }
-    public func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
+    package func writeSnapshotFile(_ name: String, _ data: [UInt8]) throws {
         guard let met = try plan.begin(.snapshotWrite, description) else { return try base.writeSnapshotFile(name, data) }
         switch met.kind {
         case .absent: return
@@ -124,10 +126,10 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
         case .fail, .partial, .delay: throw met.error
         }
     }
-    public func deleteSnapshotFile(_ name: String) throws {
+    package func deleteSnapshotFile(_ name: String) throws {
         try plan.around(.snapshotDelete, description) { try base.deleteSnapshotFile(name) }
     }
-    public func snapshotFileNames() throws -> [String] {
+    package func snapshotFileNames() throws -> [String] {
         guard let met = try plan.begin(.snapshotList, description) else { return try base.snapshotFileNames() }
         var names = try base.snapshotFileNames()
         switch met.kind {
@@ -141,13 +143,13 @@ public final class FaultyTransport: ExchangeTransport, @unchecked Sendable {
 
     // MARK: The rest
 
-    public var restorationState: [UInt8] {
+    package var restorationState: [UInt8] {
         get { base.restorationState }
         set { base.restorationState = newValue }
     }
-    public func isReadByOthers(_ store: Store) -> Bool { base.isReadByOthers(store) }
-    public func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try base.observe(changed) }
-    public func close() {
+    package func isReadByOthers(_ store: Store) -> Bool { base.isReadByOthers(store) }
+    package func observe(_ changed: @escaping @Sendable () -> Void) throws -> (any ExchangeObservation)? { try base.observe(changed) }
+    package func close() {
         let first = lock.withLock {
             defer { isClosed = true }; return !isClosed
         }

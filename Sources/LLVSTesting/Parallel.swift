@@ -1,7 +1,7 @@
 import LLVS
 
 /// Runs threads for tests, without a runtime of their own.
-public enum Parallel {
+package enum Parallel {
     fileprivate final class Work {
         let thread: Int
         let body: (Int) -> Void
@@ -9,7 +9,7 @@ public enum Parallel {
     }
 
     /// Runs `body` `times` times on each of `threads` threads. Returns the errors thrown.
-    public static func run(threads: Int, times: Int, _ body: @escaping (_ thread: Int, _ turn: Int) throws -> Void) -> [any Error] {
+    package static func run(threads: Int, times: Int, _ body: @escaping (_ thread: Int, _ turn: Int) throws -> Void) -> [any Error] {
         let lock = Lock()
         var errors: [any Error] = []
         var handles: [pthread_t] = []
@@ -30,10 +30,10 @@ public enum Parallel {
 
     /// Seconds after which an unfinished call is considered hung. No test measures time with it: it is hundreds of times as long as any
     /// expected wait.
-    public static let patience = 300
+    package static let patience = 300
 
     /// Runs `body` on a thread of its own. Returns whether it ended; a hung thread is abandoned.
-    public static func finishes(_ body: @escaping () throws -> Void) -> Bool {
+    package static func finishes(_ body: @escaping () throws -> Void) -> Bool {
         let lock = Lock()
         nonisolated(unsafe) var isDone = false
         let work = Work(0) { _ in
@@ -45,7 +45,7 @@ public enum Parallel {
     }
 
     /// Waits until `isSo` returns true. Returns false if it does not within the patience.
-    public static func becomes(_ isSo: () throws -> Bool) rethrows -> Bool {
+    package static func becomes(_ isSo: () throws -> Bool) rethrows -> Bool {
         for _ in 0..<patience * 1_000 {
             if try isSo() { return true }
             usleep(1_000)

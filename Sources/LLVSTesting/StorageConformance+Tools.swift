@@ -4,7 +4,7 @@ import LLVS
 extension StorageConformance {
     /// Appends whole byte arrays.
     @discardableResult
-    public static func append(_ storage: any Storage, _ records: [[UInt8]]) throws -> [RecordPlace] {
+    package static func append(_ storage: any Storage, _ records: [[UInt8]]) throws -> [RecordPlace] {
         // One allocation that does not move, since the pieces point into it.
         let all = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, records.reduce(0) { $0 + $1.count }), alignment: 1)
         defer { all.deallocate() }
@@ -21,13 +21,13 @@ extension StorageConformance {
     }
 
     /// Appends one record.
-    public static func appendOne(_ storage: any Storage, _ record: [UInt8]) throws -> RecordPlace {
+    package static func appendOne(_ storage: any Storage, _ record: [UInt8]) throws -> RecordPlace {
         guard let place = try append(storage, [record]).first else { throw Checks.Problem(message: "appending a record returned no place") }
         return place
     }
 
     /// Returns the records that a scan reports, read whole.
-    public static func scan(_ storage: any Storage) throws -> [[UInt8]] {
+    package static func scan(_ storage: any Storage) throws -> [[UInt8]] {
         var places: [RecordPlace] = []
         try storage.scan {
             places.append($0.place)
@@ -36,19 +36,19 @@ extension StorageConformance {
         return try places.map { try read(storage, $0) }
     }
 
-    public static func read(_ storage: any Storage, _ place: RecordPlace) throws -> [UInt8] {
+    package static func read(_ storage: any Storage, _ place: RecordPlace) throws -> [UInt8] {
         try expect(place.length <= 100 << 20, "a record of \(place.length) bytes is reported, but none is as large")
         return try read(storage, place, 0, Int(place.length))
     }
 
-    public static func read(_ storage: any Storage, _ place: RecordPlace, _ offset: Int, _ count: Int) throws -> [UInt8] {
+    package static func read(_ storage: any Storage, _ place: RecordPlace, _ offset: Int, _ count: Int) throws -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         try bytes.withUnsafeMutableBytes { try storage.read(place, at: UInt64(offset), into: $0) }
         return bytes
     }
 
     /// Returns pseudorandom bytes determined by the seed.
-    public static func bytes(seed: UInt64, count: Int) -> [UInt8] {
+    package static func bytes(seed: UInt64, count: Int) -> [UInt8] {
         var random = SeededRandom(seed: seed)
         return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             let raw = UnsafeMutableRawBufferPointer(buffer)

@@ -4,22 +4,22 @@ import LLVS
 ///
 /// Runs without a test framework, so that storages implemented elsewhere can be checked. Each check has a place of its own and returns a
 /// result; no behaviour of a storage makes it trap.
-public enum StorageConformance: ConformanceSuite {
+package enum StorageConformance: ConformanceSuite {
     /// One place for a storage, empty at first.
-    public struct Subject {
+    package struct Subject {
         /// Opens a handle on it.
-        public var open: (_ readOnly: Bool) throws -> any Storage
+        package var open: (_ readOnly: Bool) throws -> any Storage
         /// Whether records stored by one handle are seen by a handle opened after it was closed.
-        public var isPersistent: Bool
+        package var isPersistent: Bool
         /// Whether several handles may be open at once, and see each other's records.
-        public var isShared: Bool
+        package var isShared: Bool
         /// Whether it can be opened read-only.
-        public var opensReadOnly: Bool
+        package var opensReadOnly: Bool
         /// Whether it reports records in the order of appending, each once. That is more than is required.
-        public var isOrderly: Bool
+        package var isOrderly: Bool
         /// Makes the medium of the place fail, work again, or lose power; nil if that is impossible.
-        public var disturb: ((Disturbance) throws -> Void)?
-        public init(
+        package var disturb: ((Disturbance) throws -> Void)?
+        package init(
             isPersistent: Bool = true, isShared: Bool = true, opensReadOnly: Bool = true, isOrderly: Bool = true,
             disturb: ((Disturbance) throws -> Void)? = nil, open: @escaping (_ readOnly: Bool) throws -> any Storage
         ) {
@@ -28,7 +28,7 @@ public enum StorageConformance: ConformanceSuite {
         }
     }
 
-    public static let checks: [Check<Subject>] = [
+    package static let checks: [Check<Subject>] = [
         Check("a new storage is empty", emptiness),
         Check("records are read back", roundTrip),
         Check("each record of a batch has a place of its own", places),

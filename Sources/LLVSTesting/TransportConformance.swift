@@ -3,20 +3,20 @@ import LLVS
 /// The requirements on every transport, for any medium: exactly those on which exchanges rely.
 ///
 /// Runs without a test framework. Each check has a place of its own and returns a result; no behaviour of a transport makes it trap.
-public enum TransportConformance: ConformanceSuite {
+package enum TransportConformance: ConformanceSuite {
     /// One place for the other side's data, empty at first.
-    public struct Subject {
+    package struct Subject {
         /// Opens a transport to the place.
-        public var open: () throws -> any ExchangeTransport
+        package var open: () throws -> any ExchangeTransport
         /// Whether several transports may use it at once.
-        public var isShared: Bool
+        package var isShared: Bool
         /// Whether it carries snapshots.
-        public var hasSnapshots: Bool
+        package var hasSnapshots: Bool
         /// Whether it notifies its observers of versions that another transport sent to the place.
-        public var tells: Bool
+        package var tells: Bool
         /// Makes the place unreachable, or reachable again; nil if that is impossible.
-        public var disturb: ((Disturbance) throws -> Void)?
-        public init(
+        package var disturb: ((Disturbance) throws -> Void)?
+        package init(
             isShared: Bool = true, hasSnapshots: Bool = true, tells: Bool = false, disturb: ((Disturbance) throws -> Void)? = nil,
             open: @escaping () throws -> any ExchangeTransport
         ) {
@@ -24,7 +24,7 @@ public enum TransportConformance: ConformanceSuite {
         }
     }
 
-    public static let checks: [Check<Subject>] = [
+    package static let checks: [Check<Subject>] = [
         Check("a new place is empty", emptiness),
         Check("what was sent is listed, and nothing else", listing),
         Check("files come back byte for byte", roundTrip),

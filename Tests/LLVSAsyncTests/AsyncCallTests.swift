@@ -20,11 +20,13 @@ import Testing
     private static func code(_ body: () async throws -> Void) async -> StoreError.Code? {
         do { try await body(); return nil } catch { return (error as? StoreError)?.code }
     }
-    /// The error code of a call in a task that is already cancelled.
+    /// The error code of a call in a task that is already cancelled; a `CancellationError` is `.cancelled`.
     private static func codeWhenCancelled(_ body: @escaping @Sendable () async throws -> Void) async -> StoreError.Code? {
         await Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return await code(body)
+            do { try await body(); return nil } catch is CancellationError { return .cancelled } catch {
+                return error is StoreError ? .internal : nil
+            }
         }.value
     }
 
@@ -35,15 +37,15 @@ import Testing
         let a = try await store.makeVersion(basedOn: root.id, changes: [.update(ValueID("x"), data: [1])], timestamp: root.timestamp + 1)
         let b = try await store.makeVersion(basedOn: root.id, changes: [.update(ValueID("x"), data: [2])], timestamp: root.timestamp + 2)
         let merged = try await store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange) { _ in seen.add() }
-        #expect(try store.value(ValueID("x"), at: merged.id)?.data == [2] && seen.count > 0)
+        #expect(try await store.value(ValueID("x"), at: merged.id)?.data == [2] && seen.count > 0)
         let side = try await store.makeVersion(basedOn: root.id, changes: [.insert(ValueID("y"), data: [3])])
         let folded = try await store.mergeHeads(into: merged.id, arbiter: BuiltInArbiter.mostRecentChange)
         #expect(try folded.map { try store.isAncestor(side.id, of: $0.id) && store.isAncestor(merged.id, of: $0.id) } == true)
         let report = try await store.verify()
-        #expect(try report.isWhole && report.versions == 6 && store.verify(OperationControl()).versions == 6)
-        #expect(try await store.compact() == store.compact(OperationControl()))
+        #expect(try report.isWhole && report.versions == 6 && store.verify(control: OperationControl()).versions == 6)
+        #expect(try await store.compact() == store.compact(control: OperationControl()))
         let query = SizeQuery(depth: SizeQuery.eachID)
-        let size = try await store.size(query), same = try store.size(query, OperationControl())
+        let size = try await store.size(query), same = try store.size(query, control: OperationControl())
         #expect(size.versions == 6 && size.total == same.total && size.rows == same.rows)
 
         let manifest = try await Snapshots.write(store, to: directory.path + "/snapshot")
@@ -62,8 +64,8 @@ import Testing
         try await third.exchange()
         #expect(try await sending.retrieve().versions == [third.currentVersion])
         #expect(try await third.merge() == false)
-        for store in [store, other] { try store.close() }
-        try third.close()
+        for store in [store, other] { try await store.close() }
+        try await third.close()
     }
 
     @Test func errorsComeOutUnchanged() async throws {
@@ -79,7 +81,7 @@ import Testing
         await #expect(Self.code { _ = try await Store.open(path: directory.path + "/nowhere", options: options) } == .notFound)
         await #expect(throws: Refusal()) { try await onOwnThread { _ in throw Refusal() } }
         let exchange = Exchange(store: store, transport: MemoryTransport(name: "errorsComeOutUnchanged"))
-        exchange.close()
+        await exchange.close()
         await #expect(Self.code { try await exchange.retrieve() } == .closed)
         await #expect(Self.code { try await exchange.send() } == .closed)
     }
@@ -88,7 +90,7 @@ import Testing
         let directory = TemporaryDirectory(), path = directory.path + "/store"
         let made = try Store(path: path, options: Store.Options())
         let (a, b) = try Self.fork(made)
-        try made.close()
+        try await made.close()
         let count = 3
         #expect(await Self.codeWhenCancelled { _ = try await Store.open(path: path) } == .cancelled)
         #expect(await Self.codeWhenCancelled { _ = try await StoreCoordinator.open(path: path) } == .cancelled)
@@ -110,13 +112,13 @@ import Testing
         for (name, call) in calls { #expect(await Self.codeWhenCancelled(call) == .cancelled, "\(name)") }
         // These calls report the cancellation together with a partial result.
         let outcome = Box<StoreCoordinator.SyncOutcome>()
-        #expect(await Self.codeWhenCancelled { outcome.value = try await coordinator.syncAll() } == nil)
+        #expect(await Self.codeWhenCancelled { outcome.value = try await coordinator.syncReportingFailures() } == nil)
         #expect((outcome.value?.failure as? StoreError)?.code == .cancelled)
         #expect(try store.allVersionIDs().count == count && store.heads().count == 2)
         // The cancellations had no effect on later calls.
         try await coordinator.sync()
         #expect(try store.heads().count == 1)
-        try coordinator.close()
+        try await coordinator.close()
     }
 
     @Test func aCallIsCancelledInTheMiddle() async throws {
@@ -134,7 +136,7 @@ import Testing
         box.value = task
         begin.yield()
         let result = await task.result
-        #expect(throws: StoreError.self) { try result.get() }
+        #expect(throws: CancellationError.self) { try result.get() }
         #expect(steps.count >= 10 && steps.count < 100, "\(steps.count)")
     }
 

@@ -17,7 +17,7 @@ import Darwin
         return try Store(path: path, options: options)
     }
     /// Takes elements until all of the wanted versions have arrived.
-    private static func take(_ wanted: [VersionID], _ versions: Observations<[VersionID]>) async -> [VersionID] {
+    private static func take(_ wanted: [VersionID], _ versions: EventSequence<[VersionID]>) async -> [VersionID] {
         var taken: [VersionID] = []
         for await added in versions {
             taken += added
@@ -47,7 +47,7 @@ import Darwin
         #expect(ids.count == 51)
         let taken = await Self.take(ids, versions)
         #expect(taken.count == 51 && Set(taken) == Set(ids), "each version is reported once")
-        for store in [store, other] { try store.close() }
+        for store in [store, other] { try await store.close() }
     }
 
     @Test func versionsOfOtherProcessesCome() async throws {
@@ -63,7 +63,7 @@ import Darwin
         }
         #expect(try await Self.run("Notes", directory.path) == 0)
         #expect(await listening.value == 5)
-        try store.close()
+        try await store.close()
     }
     /// Runs a program that lies beside the program of the tests, with one argument. Returns its exit status.
     private static func run(_ name: String, _ argument: String) async throws -> Int32 {
@@ -90,10 +90,10 @@ import Darwin
     }
 
     @Test func sequencesEndWithWhatTheyObserve() async throws {
-        func none<Element>(_ sequence: Observations<Element>) async -> Bool { for await _ in sequence { return false }; return true }
+        func none<Element>(_ sequence: EventSequence<Element>) async -> Bool { for await _ in sequence { return false }; return true }
         let store = try Store(path: "", options: memory)
         let versions = try store.newVersions()
-        try store.close()
+        try await store.close()
         #expect(await none(versions))
         #expect(throws: StoreError.self) { try store.newVersions() }
 
@@ -107,15 +107,15 @@ import Darwin
         let moves = coordinator.moves()
         var exchange: Exchange? = Exchange(store: shared, transport: MemoryTransport(name: "sequencesEnd"))
         let news = try #require(try exchange?.news())
-        try coordinator.close()
+        try await coordinator.close()
         #expect(await none(moves))
-        exchange?.close()
+        await exchange?.close()
         #expect(await none(news))
         exchange = Exchange(store: shared, transport: MemoryTransport(name: "sequencesEnd"))
         let other = try #require(try exchange?.news())
         exchange = nil
         #expect(await none(other), "an exchange that was released")
-        try shared.close()
+        try await shared.close()
     }
 
     @Test func aCancelledTaskWaitsForNothing() async throws {
@@ -125,7 +125,7 @@ import Darwin
         }
         waiting.cancel()
         #expect(await waiting.value)
-        try store.close()
+        try await store.close()
     }
 
     /// The observation of a transport, which reports that it was cancelled.
@@ -163,7 +163,7 @@ import Darwin
             _ = try deaf.news()
             Issue.record("a transport without notifications was observed")
         } catch let error as StoreError { #expect(error.code == .unsupported) }
-        try store.close()
+        try await store.close()
     }
 
     @Test func whoIsSlowHearsOfTheLast() async throws {
@@ -174,9 +174,9 @@ import Darwin
         #expect(await iterator.next() == coordinator.currentVersion)
         try await coordinator.save([.update(ValueID("x"), data: [99])])
         #expect(await iterator.next() == coordinator.currentVersion)
-        try coordinator.close()
+        try await coordinator.close()
         #expect(await iterator.next() == nil)
-        try store.close()
+        try await store.close()
     }
 
     @Test func newsOfAFolderComes() async throws {
@@ -192,6 +192,6 @@ import Darwin
             if try here.contains(version.id) { break }
         }
         #expect(try here.contains(version.id))
-        for store in [here, there] { try store.close() }
+        for store in [here, there] { try await store.close() }
     }
 }

@@ -293,7 +293,7 @@ extension Simulation {
             }
         }
         do {
-            let result = try sends ? exchange.send(control) : exchange.retrieve(control)
+            let result = try sends ? exchange.send(control: control) : exchange.retrieve(control: control)
             let problems = result.problems.map { problem in
                 "\((try? VersionID(problem.name)).map { model.name($0) } ?? problem.name): \(problem.error.code.name)"
             }

@@ -2,6 +2,12 @@
    instead of being linked. The types are those of curl.h and expat.h. */
 #ifndef CNETWORK_H
 #define CNETWORK_H
+#if !__has_include(<curl/curl.h>)
+#error "LLVS needs the headers of libcurl: install libcurl4-openssl-dev (Debian, Ubuntu) or libcurl-devel (Fedora)."
+#endif
+#if !__has_include(<expat.h>)
+#error "LLVS needs the headers of libexpat: install libexpat1-dev (Debian, Ubuntu) or expat-devel (Fedora)."
+#endif
 #include <curl/curl.h>
 #include <expat.h>
 #include <stddef.h>

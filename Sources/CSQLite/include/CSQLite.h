@@ -2,6 +2,9 @@
    are those of sqlite3.h. */
 #ifndef CSQLITE_H
 #define CSQLITE_H
+#if !__has_include(<sqlite3.h>)
+#error "LLVS needs the headers of SQLite: install libsqlite3-dev (Debian, Ubuntu) or sqlite-devel (Fedora)."
+#endif
 #include <sqlite3.h>
 #include <stddef.h>
 

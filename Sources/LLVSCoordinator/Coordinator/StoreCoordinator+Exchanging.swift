@@ -32,16 +32,13 @@ extension StoreCoordinator {
     /// Attaches an exchange with the place of a URL. Results name the place by the URL. Its restoration state is stored under a name that
     /// is derived from the URL.
     /// - Parameters:
-    ///   - url: as for `Exchange.init(store:url:place:options:)`.
-    ///   - place: options that the URL cannot contain.
-    ///   - options: the options of the exchange.
+    ///   - url: as for `Exchange.init(store:url:options:)`.
+    ///   - options: what the URL cannot contain, and how to exchange.
     /// - Returns: the exchange, which is closed with the coordinator.
     /// - Throws: errors from opening the exchange; `.invalidArgument` if an exchange with that URL is attached.
     @discardableResult
-    public func attach(
-        url: String, place: Exchange.URLOptions = Exchange.URLOptions(), options: Exchange.Options = Exchange.Options()
-    ) throws -> Exchange {
-        let exchange = try Exchange(store: store, url: url, place: place, options: options)
+    public func connect(to url: String, options: Exchange.URLOptions = Exchange.URLOptions()) throws -> Exchange {
+        let exchange = try Exchange(store: store, url: url, options: options)
         do { try attach(exchange, name: ExchangeURL.name(url), place: url) } catch {
             exchange.close()
             throw error
@@ -144,8 +141,8 @@ extension StoreCoordinator {
     ///
     /// The outcome reports the failure of an exchange beside the results of the others. If one was cancelled, those after it have no turn.
     /// - Throws: `.busy` from within a callback of a running exchange, `.closed`.
-    public func exchangeAll(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
-        try exchangeAll(among: nil, control)
+    public func exchangeReportingFailures(control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
+        try exchangeReportingFailures(among: nil, control)
     }
 
     /// The result of one exchange in its turn.
@@ -161,7 +158,7 @@ extension StoreCoordinator {
 
     /// Exchanges as above, with the exchanges of some names (nil: all). It may skip retrieving, or skip sending to some.
     /// - Parameter run: runs each turn; nil: they run on this thread.
-    func exchangeAll(
+    func exchangeReportingFailures(
         among names: Set<String>?, onlySending: Bool = false, onlyReceiving: Set<String> = [], turns run: TurnRunner? = nil,
         _ control: OperationControl
     ) throws -> ExchangeOutcome {
@@ -197,12 +194,12 @@ extension StoreCoordinator {
         var turn = Turn(part: Exchanged(name: name, place: place))
         do {
             if retrieves {
-                turn.part.retrieved = try exchange.retrieve(control)
+                turn.part.retrieved = try exchange.retrieve(control: control)
                 turn.part.hasRetrieved = true
             }
             turn.move = try adoptFirstContent()
             if sends {
-                turn.part.sent = try exchange.send(control)
+                turn.part.sent = try exchange.send(control: control)
                 turn.part.hasSent = true
             }
             try saveState(name, exchange)
@@ -216,9 +213,11 @@ extension StoreCoordinator {
         return turn
     }
 
-    /// Exchanges as `exchangeAll`, but throws the first failure after all exchanges had their turn.
+    /// Exchanges as `exchangeReportingFailures`, but throws the first failure after all exchanges had their turn.
     @discardableResult
-    public func exchange(_ control: OperationControl = OperationControl()) throws -> ExchangeOutcome { try exchangeAll(control).get() }
+    public func exchange(control: OperationControl = OperationControl()) throws -> ExchangeOutcome {
+        try exchangeReportingFailures(control: control).get()
+    }
 
     func saveState(_ name: String, _ exchange: Exchange) throws {
         guard !store.isReadOnly else { return }

@@ -6,9 +6,9 @@ extension StoreCoordinator {
     @discardableResult
     public func merge(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> Bool {
-        try mergeAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get().isMove
+        try mergeReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control).get().isMove
     }
 
     /// The result of a merge.
@@ -26,9 +26,9 @@ extension StoreCoordinator {
     }
 
     /// Merges as above, but returns the failure of the merge beside the move.
-    public func mergeAll(
+    public func mergeReportingFailures(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> MergeOutcome {
         try store.reloadHistory()
         let at = currentVersion
@@ -94,19 +94,19 @@ extension StoreCoordinator {
     ///
     /// The outcome reports failures beside results. Without a connection, present versions are merged nevertheless.
     /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
-    public func syncAll(
+    public func syncReportingFailures(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> SyncOutcome {
-        try syncAll(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
+        try syncReportingFailures(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
     }
 
     /// Runs a round as above, with the exchanges of some names (nil: all). It may skip sending to some.
-    func syncAll(
+    func syncReportingFailures(
         among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
         metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], turns: TurnRunner? = nil, _ control: OperationControl
     ) throws -> SyncOutcome {
-        let first = try exchangeAll(among: names, onlyReceiving: onlyReceiving, turns: turns, control)
+        let first = try exchangeReportingFailures(among: names, onlyReceiving: onlyReceiving, turns: turns, control)
         return try finishSync(
             first, among: names, isPassedOn: first.exchanges.count > 1, selection: selection, arbiter: arbiter, metadata: metadata,
             onlyReceiving: onlyReceiving, turns: turns, control)
@@ -123,7 +123,7 @@ extension StoreCoordinator {
         if (first.failure as? StoreError)?.code == .cancelled { return outcome }
         var made = false
         do {
-            let merged = try mergeAll(selection: selection, arbiter: arbiter, metadata: metadata, control)
+            let merged = try mergeReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control)
             outcome.move = outcome.move.followed(by: merged.move)
             outcome.mergeFailure = merged.failure
             made = merged.move.isMove
@@ -134,17 +134,19 @@ extension StoreCoordinator {
         if made || (isPassedOn && first.exchanges.contains { !$0.retrieved.versions.isEmpty }) {
             let silent = Set(first.exchanges.filter(\.isUnreachable).map(\.name))
             let others = silent.isEmpty ? names : (names ?? Set(exchanges.map(\.name))).subtracting(silent)
-            let second = try exchangeAll(among: others, onlyReceiving: onlyReceiving, turns: turns, control)
+            let second = try exchangeReportingFailures(among: others, onlyReceiving: onlyReceiving, turns: turns, control)
             outcome.after = second
             outcome.move = outcome.move.followed(by: second.move)
         }
         return outcome
     }
 
-    /// Runs a round as `syncAll`, but throws the first failure after every step had its turn.
+    /// Runs a round as `syncReportingFailures`, but throws the first failure after every step had its turn.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
-    ) throws -> SyncOutcome { try syncAll(selection: selection, arbiter: arbiter, metadata: metadata, control).get() }
+        control: OperationControl = OperationControl()
+    ) throws -> SyncOutcome {
+        try syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control).get()
+    }
 }

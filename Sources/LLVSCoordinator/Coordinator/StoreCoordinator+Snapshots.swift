@@ -26,7 +26,7 @@ extension StoreCoordinator {
             Log.write(.warning, "The snapshot beside \(exchange.transport.description) is broken and is replaced.")
         }
         do {
-            _ = try snapshots.put(control)
+            _ = try snapshots.put(control: control)
             lock.withLock { _ = brokenSnapshots.remove(name) }
         } catch let error as StoreError where error.code == .unsupported {
             Log.write(.info, error.message)
@@ -39,14 +39,14 @@ extension StoreCoordinator {
     /// - Returns: the current version before and after; nil if there was no snapshot.
     /// - Throws: the errors of `Snapshots.restore`; if no snapshot could be restored, the error of the first one.
     @discardableResult
-    public func bootstrapFromSnapshot(_ control: OperationControl = OperationControl()) throws -> Move? {
+    public func bootstrapFromSnapshot(control: OperationControl = OperationControl()) throws -> Move? {
         try exchangeGate.refuseGuest("Restoring a snapshot")
         return try exchangeGate.run("Restoring a snapshot") {
             let at = currentVersion
             var damage: StoreError?
             for (name, exchange) in exchanges {
                 do {
-                    let restored = try Snapshots(store: store, transport: exchange.transport).restore(control)
+                    let restored = try Snapshots(store: store, transport: exchange.transport).restore(control: control)
                     if let first = restored.problems.first {
                         let told = "of the snapshot in \(exchange.transport.description) were not restored. \(first.error.message)"
                         guard restored.addedCount > 0 else { throw StoreError(.snapshotDamaged, "All versions \(told)") }

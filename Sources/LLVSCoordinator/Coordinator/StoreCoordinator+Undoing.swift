@@ -11,7 +11,7 @@ extension StoreCoordinator {
     /// The result of an undo or a redo.
     public struct Undone: Sendable {
         /// The saves or the undo; nil if there was nothing to undo.
-        public var what: Undoable?
+        public var undoable: Undoable?
         /// The values that were reverted, and those that were left.
         public var reverted = Store.Reverted()
         /// The current version before and after.
@@ -34,7 +34,7 @@ extension StoreCoordinator {
     /// is not undone, together with the earlier saves of its group. The result comes from the history, so it survives restarts.
     /// - Throws: `.invalidArgument` if the coordinator has no device.
     /// - Complexity: the number of versions since that save.
-    public func undoable(_ control: OperationControl = OperationControl()) throws -> (undo: Undoable?, redo: Undoable?) {
+    public func undoable(control: OperationControl = OperationControl()) throws -> (undo: Undoable?, redo: Undoable?) {
         let device = try device()
         return try moving("Finding what to undo") { try find(device, control) }.result
     }
@@ -44,7 +44,7 @@ extension StoreCoordinator {
     /// also holds in other processes, as long as those values do not change. If the save was merged with changes of other devices, and
     /// theirs prevail, a version without changes records the undo. The save then does not return when the other devices undo theirs.
     /// - Throws: `.invalidArgument` if the coordinator has no device, and as `Store.revert`.
-    public func undo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
+    public func undo(metadata: Metadata = Metadata(), control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
         return try revert(metadata, control, isOwn: true) { try self.find(device, control).undo }
     }
@@ -53,14 +53,14 @@ extension StoreCoordinator {
     /// that it undid is restored, and is the next to be undone.
     /// - Throws: as `Store.revert`.
     public func revert(
-        _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()
+        _ version: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(), control: OperationControl = OperationControl()
     ) throws -> Undone {
         try revert(metadata, control, parent) { Undoable(versions: [version]) }
     }
 
     /// Reverts the last undo of this device, if it saved nothing since.
     /// - Throws: as `undo`.
-    public func redo(metadata: Metadata = Metadata(), _ control: OperationControl = OperationControl()) throws -> Undone {
+    public func redo(metadata: Metadata = Metadata(), control: OperationControl = OperationControl()) throws -> Undone {
         let device = try device()
         return try revert(metadata, control, isOwn: true, isRedo: true) { try self.find(device, control).redo }
     }
@@ -115,7 +115,7 @@ extension StoreCoordinator {
             }
             return (what, reverted)
         }
-        return Undone(what: done.0, reverted: done.1, move: move)
+        return Undone(undoable: done.0, reverted: done.1, move: move)
     }
 
     // MARK: Saves with nothing left to undo
@@ -191,9 +191,9 @@ extension StoreCoordinator {
         let paced = control.paced(.reading, doing: "Finding what to undo in \(store.description)")
         let now = try store.requireOrdinal(current)
         func ordinal(_ id: VersionID) -> UInt32? { store.lock.withRead { store.dag.ordinal(of: id) } }
-        let walk = try store.walk(HistoryQuery(from: headsLikeCurrent()), control)
+        let walk = try store.walk(HistoryQuery(from: headsLikeCurrent()), control: control)
         search: while true {
-            let page = try walk.next(64, control)
+            let page = try walk.next(64, control: control)
             if page.isEmpty { break }
             for step in page {
                 let found = try store.version(step.version)

@@ -82,7 +82,7 @@ public final class Projection: @unchecked Sendable {
             let follower = try CurrentVersionFollower(
                 coordinator, ifNot: "A projection was not brought up to date", failed: { [weak self] in self?.note($0) }
             ) { [weak self] control in
-                try self?.update(control)
+                try self?.update(control: control)
                 return self != nil
             }
             self.follower.withLock { $0 = follower }
@@ -173,7 +173,7 @@ public final class Projection: @unchecked Sendable {
     ///   something that the definition needs, `.noSpace`, `.cancelled`.
     /// - Complexity: O(values that differ), or O(values under the prefixes).
     @discardableResult
-    public func update(to version: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> UInt64 {
+    public func update(to version: VersionID? = nil, control: OperationControl = OperationControl()) throws -> UInt64 {
         try gate.run("Updating a projection", control) {
             try explained {
                 let target = try version ?? current(), ordinal = try store.requireOrdinal(target)
@@ -206,7 +206,7 @@ public final class Projection: @unchecked Sendable {
         for table in definition.tables {
             let rows = try ProjectionRows(database.connection, table, isNew: basis == nil, control)
             if let basis {
-                let differences = try store.differences(from: basis, to: target, in: .prefix(table.prefix), control.forPart)
+                let differences = try store.differences(from: basis, to: target, in: .prefix(table.prefix), control: control.forPart)
                 try control.look()
                 var left = differences[...]
                 try put(rows, table, control) { values in try Projection.take(from: &left, values) }

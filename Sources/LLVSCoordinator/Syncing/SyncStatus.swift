@@ -22,7 +22,7 @@ extension Syncer {
         /// The time of the next round, in seconds since 2001-01-01 UTC; nil if only an event leads to one.
         public var nextRound: Double?
         /// The progress of the running round.
-        public var progress: Progress?
+        public var progress: OperationProgress?
         /// The progress of the current exchange while it receives or sends packs: bytes done, and bytes in all. Received bytes are bytes of
         /// files; a large value counts once the pack that names it has arrived. Sent bytes are bytes of values. 0 if they are not counted.
         public var bytesDone: UInt64 = 0, bytesTotal: UInt64 = 0

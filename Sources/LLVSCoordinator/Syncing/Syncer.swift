@@ -9,6 +9,10 @@
 /// except `run`.
 public final class Syncer: Sendable {
     private let core: SyncerThread
+    /// Receive what the callback receives.
+    package let listeners = Observers<Event>()
+    /// Reports the end of the syncer, after its last event.
+    package let ended = Observers<Void>()
 
     /// Starts the syncer with a round at once.
     /// - Parameters:
@@ -41,7 +45,11 @@ public final class Syncer: Sendable {
         pace.longestPoll = max(options.poll, options.longestPoll)
         pace.longestPause = options.longestPause
         pace.turn = options.turn
-        core = SyncerThread(coordinator, pace, options.selection, conditions.intersection(.known), tell)
+        core = SyncerThread(coordinator, pace, options.selection, conditions.intersection(.known)) { [listeners, ended] event in
+            tell(event)
+            listeners.tell(event)
+            if event.status.state == .off { ended.tell(()) }
+        }
         do { try core.start() } catch {
             core.stop()
             throw error
@@ -80,7 +88,7 @@ public final class Syncer: Sendable {
     /// - Returns: whether everything was done; false if the deadline came first, or if a place or the merge failed, as the status says.
     /// - Throws: `.cancelled`, `.closed`, `.busy` from within an event, `.invalidArgument` if no exchange is attached.
     @discardableResult
-    public func run(within seconds: Double? = nil, _ control: OperationControl = OperationControl()) throws -> Bool {
+    public func run(within seconds: Double? = nil, control: OperationControl = OperationControl()) throws -> Bool {
         try core.run(seconds, control)
     }
 }

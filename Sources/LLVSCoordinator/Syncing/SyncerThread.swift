@@ -413,10 +413,10 @@ final class SyncerThread: @unchecked Sendable {
         }
         do {
             if round.onlySends {
-                let sent = try coordinator.exchangeAll(among: names, onlySending: true, turns: turns, control)
+                let sent = try coordinator.exchangeReportingFailures(among: names, onlySending: true, turns: turns, control)
                 outcome = StoreCoordinator.SyncOutcome(before: sent, move: sent.move)
             } else {
-                outcome = try coordinator.syncAll(
+                outcome = try coordinator.syncReportingFailures(
                     among: names, selection: selection, onlyReceiving: round.onlyReceive, turns: turns, control)
             }
         } catch { failure = StoreError.of(error) }
@@ -639,7 +639,7 @@ final class SyncerThread: @unchecked Sendable {
             before: StoreCoordinator.ExchangeOutcome(move: StoreCoordinator.Move(from: at, to: at)),
             move: StoreCoordinator.Move(from: at, to: at))
         do {
-            let merged = try coordinator.mergeAll(selection: selection, control)
+            let merged = try coordinator.mergeReportingFailures(selection: selection, control: control)
             (outcome.move, outcome.hasMerged, outcome.mergeFailure) = (merged.move, merged.move.isMove, merged.failure)
         } catch { outcome.mergeFailure = error }
         let failure = outcome.mergeFailure.map { StoreError.of($0) }, isInterrupted = failure?.code == .cancelled || failure?.code == .busy
@@ -723,7 +723,7 @@ final class SyncerThread: @unchecked Sendable {
     }
 
     /// Records progress. Reports it at once if this is the syncer's thread; otherwise that thread reports it.
-    private func came(_ progress: Progress, _ bytes: ByteProgress, _ last: Moment) {
+    private func came(_ progress: OperationProgress, _ bytes: ByteProgress, _ last: Moment) {
         let moved = bytes.now, now = Clock.coarse(), isDue = now - last.at >= 0.1
         let status = lock.withLock { () -> Syncer.Status? in
             told.progress = progress

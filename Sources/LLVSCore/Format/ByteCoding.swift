@@ -1,5 +1,6 @@
 /// Reads bounded bytes from front to back. If the bytes end too early or do not have the form, every method returns nil and leaves the
 /// position unchanged: no input can make it trap.
+@_documentation(visibility: internal)
 public struct ByteReader {
     let bytes: UnsafeRawBufferPointer
     /// The number of bytes that were read.
@@ -76,6 +77,7 @@ public struct ByteReader {
 }
 
 /// Appends in the forms that `ByteReader` reads.
+@_documentation(visibility: internal)
 public struct ByteWriter {
     /// The bytes that were written.
     public var bytes: [UInt8] = []

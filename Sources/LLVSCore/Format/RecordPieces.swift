@@ -1,7 +1,7 @@
 /// A record to append: pieces that are written one after another, borrowed for the call.
 ///
 /// The pieces of a large record are made on demand, so that it is never in memory as a whole.
-public struct RecordPieces {
+package struct RecordPieces {
     private enum Source {
         case whole(UnsafeRawBufferPointer)
         case list([UnsafeRawBufferPointer])
@@ -9,11 +9,11 @@ public struct RecordPieces {
     }
     private let source: Source
     /// Bytes in all.
-    public let length: Int
+    package let length: Int
     private let knownChecksum: UInt32?
 
     /// Creates a record from these pieces, in order. They belong to the caller, and must not change meanwhile.
-    public init(_ pieces: [UnsafeRawBufferPointer]) {
+    package init(_ pieces: [UnsafeRawBufferPointer]) {
         source = .list(pieces)
         length = pieces.reduce(0) { $0 + $1.count }
         knownChecksum = nil
@@ -35,7 +35,7 @@ public struct RecordPieces {
     /// Calls with each piece, in order. Its bytes are valid until `body` returns.
     /// - Throws: the errors of `body`, and `.invalidArgument` if the pieces do not have `length` bytes in all because they changed
     ///   meanwhile.
-    public func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+    package func forEach(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         switch source {
         case .whole(let bytes): try body(bytes)
         case .list(let pieces): for piece in pieces { try body(piece) }
@@ -51,7 +51,7 @@ public struct RecordPieces {
     }
 
     /// CRC-32C of all bytes.
-    public func checksum() throws -> UInt32 {
+    package func checksum() throws -> UInt32 {
         if let knownChecksum { return knownChecksum }
         var crc: UInt32 = 0
         try forEach { crc = Bytes.crc32c($0, from: crc) }
@@ -60,7 +60,7 @@ public struct RecordPieces {
 
     /// Copies all bytes to the beginning of `target`.
     /// - Throws: `.internal` if `target` is too small.
-    public func copy(to target: UnsafeMutableRawBufferPointer) throws {
+    package func copy(to target: UnsafeMutableRawBufferPointer) throws {
         guard target.count >= length else {
             throw StoreError(.internal, "There is no room for a record of \(length) bytes in \(target.count).")
         }
@@ -72,7 +72,7 @@ public struct RecordPieces {
     }
 
     /// A copy of all bytes.
-    public func bytes() throws -> [UInt8] {
+    package func bytes() throws -> [UInt8] {
         try Memory.expect(length, "A copy of a record")
         return try [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
             try copy(to: UnsafeMutableRawBufferPointer(buffer))

@@ -57,7 +57,7 @@ public struct Metadata: Hashable, Sendable {
     /// The key of the branch name, a JSON string.
     public static let branchKey = Array("__llvs_branch".utf8)
     /// The key of the name of the device that saved the version, a JSON string.
-    static let deviceKey = Array("__llvs_device".utf8)
+    package static let deviceKey = Array("__llvs_device".utf8)
 
     /// No entries.
     public init() {}
@@ -102,7 +102,7 @@ public struct Metadata: Hashable, Sendable {
     /// Throws if a version that is made here may not carry this: too many keys, an empty key, a branch that is no JSON string (which ends
     /// other implementations' processes), or a branch name longer than 1 KiB. Versions from elsewhere are accepted with the last three.
     /// - Throws: `.invalidMetadata`.
-    public func checkMade() throws {
+    package func checkMade() throws {
         if entries.count > Limits.metadataKeys {
             throw StoreError(
                 .invalidMetadata, "The metadata has \(entries.count) keys; at most \(Limits.metadataKeys) are allowed. Use values for more."

@@ -1,6 +1,6 @@
 /// Reads the records that the host lists, to find new ones and to verify all.
 extension CallbackStorage {
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+    package func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         var from = lock.withLock { mark }
         var watch = ListingWatch()
         while true {
@@ -25,7 +25,7 @@ extension CallbackStorage {
         }
     }
 
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         var from: UInt64 = 0, done = 0
         var watch = ListingWatch()
         while true {

@@ -24,7 +24,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         /// Makes the appended records durable.
         public var sync: () throws -> Void
         /// Returns whether the calling thread is within one of these functions; nil if that cannot be known.
-        public var isCallingBack: (() -> Bool)?
+        package var isCallingBack: (() -> Bool)?
         /// Returns whether this is a forked child of the process that opened the store: then no function is called any more. If it is
         /// nil, closing with `discarding` counts as being in such a child.
         public var isForked: (() -> Bool)?
@@ -63,10 +63,10 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         public init(place: UInt64, size: UInt64, first: [UInt8] = []) { self.place = place; self.size = size; self.first = first }
     }
 
-    public let description: String
-    public let isReadOnly: Bool
-    public let blobThreshold: Int? = nil
-    public let blockShape = BlockShape.records(CallbackStorage.blockSize)
+    package let description: String
+    package let isReadOnly: Bool
+    package let blobThreshold: Int? = nil
+    package let blockShape = BlockShape.records(CallbackStorage.blockSize)
 
     static let headerSize = 24
     static let blockSize = 65_536
@@ -88,9 +88,13 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     /// - Parameters:
     ///   - name: the name of the store in messages.
     ///   - readOnly: whether nothing may be written, even if the functions could.
-    ///   - inspector: names versions in damage reports.
     ///   - functions: the functions of the host.
-    public init(name: String = "the host's store", readOnly: Bool = false, inspector: RecordInspector? = nil, functions: Functions) {
+    public convenience init(name: String = "the host's store", readOnly: Bool = false, functions: Functions) {
+        self.init(name: name, readOnly: readOnly, inspector: nil, functions: functions)
+    }
+
+    /// - Parameter inspector: names versions in damage reports.
+    package init(name: String = "the host's store", readOnly: Bool = false, inspector: RecordInspector?, functions: Functions) {
         description = name
         isReadOnly = readOnly
         self.inspector = inspector
@@ -99,16 +103,16 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     deinit { if !abandoned { functions.release?() } }
 
-    public var isCallingBack: Bool { functions.isCallingBack?() ?? false }
-    public var damages: [StorageDamage] { lock.withLock { damageList } }
-    public func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
+    package var isCallingBack: Bool { functions.isCallingBack?() ?? false }
+    package var damages: [StorageDamage] { lock.withLock { damageList } }
+    package func statistics(_ control: PacedControl) throws -> StorageStatistics { lock.withLock { counters } }
 
     /// The host reports neither the bytes on its medium nor its caches.
-    public func overhead(of place: RecordPlace) -> UInt64 { CallbackStorage.envelopeSize(place.length) &- place.length }
+    package func overhead(of place: RecordPlace) -> UInt64 { CallbackStorage.envelopeSize(place.length) &- place.length }
 
     // MARK: Writing
 
-    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
         if isReadOnly { throw StorageRange.readOnly(description) }
         var total = 0
@@ -149,7 +153,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func sync() throws {
+    package func sync() throws {
         try lock.withLockWhileCalling {
             try checkOpen()
             if isReadOnly { return }
@@ -160,7 +164,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     // MARK: Reading
 
-    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
         guard place.segment == 0 else { throw StorageRange.unknownPlace(description) }
         let size = UInt64(CallbackStorage.blockSize)
@@ -264,9 +268,9 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
 
     // MARK: Blobs and caches
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
-    public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
+    package func hasBlob(_ id: BlobID) -> Bool { false }
+    package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         throw StorageRange.noBlobs(description)
     }
 
@@ -276,7 +280,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
     }
 
     /// Caches have a checksum before them, so that damaged bytes from the host are detected.
-    public func cacheGet(_ name: String) throws -> [UInt8]? {
+    package func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
         return try lock.withLockWhileCalling {
             try checkOpen()
@@ -290,7 +294,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+    package func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
         try lock.withLockWhileCalling {
             try checkOpen()
@@ -301,7 +305,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func cacheDelete(_ name: String) throws {
+    package func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
         try lock.withLockWhileCalling {
             try checkOpen()
@@ -310,7 +314,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func close(discarding: Bool) throws {
+    package func close(discarding: Bool) throws {
         if discarding, functions.isForked?() ?? true {
             // After a fork, no function of the host is called: its resources belong to the parent.
             abandoned = true

@@ -9,7 +9,7 @@ public enum Compaction: UInt32, Sendable {
 }
 
 /// The event on which a storage checks whether there is something to compact.
-public enum CompactionTrigger: Hashable, Sendable {
+package enum CompactionTrigger: Hashable, Sendable {
     /// The store was opened, which should be fast. Usually everything is compacted at close, except in processes that are killed.
     case opened
     /// The store is about to be closed.

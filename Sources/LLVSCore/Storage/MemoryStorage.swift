@@ -1,12 +1,12 @@
 /// A storage in memory, for tests and scratch stores. Its records are gone when it is closed.
 ///
 /// Everything is O(1) besides copying the bytes; `scan` is O(records not reported before). Safe from any thread.
-public final class MemoryStorage: Storage, @unchecked Sendable {
+package final class MemoryStorage: Storage, @unchecked Sendable {
     // Sendable: `lock` guards all mutable state.
-    public let description: String
-    public let isReadOnly = false
-    public let blobThreshold: Int? = nil
-    public let damages: [StorageDamage] = []
+    package let description: String
+    package let isReadOnly = false
+    package let blobThreshold: Int? = nil
+    package let damages: [StorageDamage] = []
 
     private let lock = ReadWriteLock(.storage)
     private var records: [[UInt8]] = []
@@ -16,9 +16,9 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
     private var closed = false
 
     /// - Parameter name: the name of the store in messages.
-    public init(name: String = "the store in memory") { description = name }
+    package init(name: String = "the store in memory") { description = name }
 
-    public func append(_ batch: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ batch: [RecordPieces]) throws -> [RecordPlace] {
         try lock.withWrite {
             try checkOpen()
             guard batch.count < Int(UInt32.max) - records.count else {
@@ -37,9 +37,9 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func sync() throws { try lock.withRead { try checkOpen() } }
+    package func sync() throws { try lock.withRead { try checkOpen() } }
 
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+    package func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         let (from, all) = try lock.withRead {
             try checkOpen(); return (reported, records)
         }
@@ -50,7 +50,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         lock.withWrite { reported = max(reported, all.count) }
     }
 
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let all = try lock.withRead {
             try checkOpen(); return records
         }
@@ -65,7 +65,7 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         try all[index].withUnsafeBytes { try found(ScannedRecord(place: place, prefix: $0)) }
     }
 
-    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         try lock.withRead {
             try checkOpen()
             guard Int(place.segment) < records.count else { throw StorageRange.unknownPlace(description) }
@@ -79,32 +79,32 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
-    public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
+    package func hasBlob(_ id: BlobID) -> Bool { false }
+    package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         throw StorageRange.noBlobs(description)
     }
 
-    public func cacheGet(_ name: String) throws -> [UInt8]? {
+    package func cacheGet(_ name: String) throws -> [UInt8]? {
         try CacheName.check(name)
         return try lock.withRead {
             try checkOpen(); return cache[name]
         }
     }
-    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+    package func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
         try lock.withWrite {
             try checkOpen(); cache[name] = data
         }
     }
-    public func cacheDelete(_ name: String) throws {
+    package func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
         try lock.withWrite {
             try checkOpen(); cache[name] = nil
         }
     }
 
-    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
+    package func statistics(_ control: PacedControl) throws -> StorageStatistics {
         lock.withRead {
             var statistics = StorageStatistics()
             statistics.bytes = bytes &+ cache.values.reduce(0) { $0 &+ UInt64($1.count) }
@@ -113,11 +113,11 @@ public final class MemoryStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+    package func cacheBytes(_ control: PacedControl) throws -> UInt64 {
         lock.withRead { cache.values.reduce(0) { $0 &+ UInt64($1.count) } }
     }
 
-    public func close(discarding: Bool) throws {
+    package func close(discarding: Bool) throws {
         // After a fork, a thread of the parent may have held the lock, which is then never released here.
         if discarding { return }
         lock.withWrite {

@@ -1,11 +1,11 @@
 /// The bytes of a cache, which stay at one address as long as this object lives. If the storage has files, they are loaded on demand.
 /// Safe from all threads.
-public final class OpenCache: @unchecked Sendable {
+package final class OpenCache: @unchecked Sendable {
     // Sendable: loaded bytes do not change, and loading has a lock.
     /// The address is a multiple of 16. Bytes that were not requested by `fill` may be zeros.
-    public let bytes: UnsafeRawBufferPointer
+    package let bytes: UnsafeRawBufferPointer
     /// Whether the bytes belong to a mapped file, which uses no private memory of the process.
-    public let isMapped: Bool
+    package let isMapped: Bool
     private let release: () -> Void
     private let filling: ((Range<Int>) -> Bool)?
     private let letting: ((Range<Int>) -> Void)?
@@ -17,7 +17,7 @@ public final class OpenCache: @unchecked Sendable {
     ///   - fill: loads a range; nil if all bytes are loaded.
     ///   - isMapped: whether they are a file that is mapped into memory.
     ///   - letGo: releases the memory of a range.
-    public init(
+    package init(
         _ bytes: UnsafeRawBufferPointer, release: @escaping () -> Void, fill: ((Range<Int>) -> Bool)? = nil, isMapped: Bool = false,
         letGo: ((Range<Int>) -> Void)? = nil
     ) {
@@ -38,10 +38,10 @@ public final class OpenCache: @unchecked Sendable {
     func letGo(_ range: Range<Int>) { letting?(range) }
 
     /// Loads a range before it is read. Returns whether it is loaded. Loaded bytes stay loaded, except after `letGo`.
-    public func fill(_ range: Range<Int>) -> Bool { filling?(range) ?? true }
+    package func fill(_ range: Range<Int>) -> Bool { filling?(range) ?? true }
 
     /// Creates a copy in memory.
-    public convenience init(copying bytes: UnsafeRawBufferPointer) {
+    package convenience init(copying bytes: UnsafeRawBufferPointer) {
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, bytes.count), alignment: 16)
         memory.copyMemory(from: bytes)
         self.init(UnsafeRawBufferPointer(start: memory.baseAddress, count: bytes.count)) { memory.deallocate() }
@@ -51,7 +51,7 @@ public final class OpenCache: @unchecked Sendable {
 }
 
 /// Writes a cache in pieces. Used by one thread at a time. If it is released before `finish`, nothing is stored.
-public protocol CacheWriter: AnyObject {
+package protocol CacheWriter: AnyObject {
     /// Appends bytes.
     func append(_ bytes: UnsafeRawBufferPointer) throws
     /// Publishes the cache and returns its bytes. Nothing may be appended after it.

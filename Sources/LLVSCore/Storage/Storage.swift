@@ -7,7 +7,7 @@
 /// Threads: `append`, `scan` and `close` are called by one thread at a time (the store holds its commit lock). `read`, `sync`, `verify`,
 /// `readBlob` and the cache calls may come from any thread at any time, also beside those. `verify` calls the host's progress callback,
 /// so it holds no lock then. Errors are `StoreError`s. After a failed append, the storage must be ready for another.
-public protocol Storage: AnyObject, Sendable {
+package protocol Storage: AnyObject, Sendable {
     /// The kind and the place of the storage, for messages: "the store at /x/notes.llvs".
     var description: String { get }
     /// Whether it was opened for reading only: then nothing is appended.
@@ -147,45 +147,45 @@ public protocol Storage: AnyObject, Sendable {
 
 extension Storage {
     /// The same as `scan(_:_:)`, without a control.
-    public func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
-    public var path: String { "" }
-    public var watchedPlaces: [WatchedDirectory] { [] }
-    public var isCallingBack: Bool { false }
-    public func scanMark() -> [UInt8]? { nil }
-    public func checkPresence(_ doing: String) throws {}
-    public func cacheBytes(_ control: PacedControl) throws -> UInt64 { 0 }
-    public func overhead(of place: RecordPlace) -> UInt64 { 0 }
-    public func room() -> StorageRoom? { nil }
-    public func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
-    public func forgetResumed() {}
-    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
-    public func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
-    public func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
-    public func removeBlob(_ id: BlobID) {}
-    public func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID { try storeBlob(data) }
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
+    package func scan(_ found: (ScannedRecord) throws -> Void) throws { try scan(.none, found) }
+    package var path: String { "" }
+    package var watchedPlaces: [WatchedDirectory] { [] }
+    package var isCallingBack: Bool { false }
+    package func scanMark() -> [UInt8]? { nil }
+    package func checkPresence(_ doing: String) throws {}
+    package func cacheBytes(_ control: PacedControl) throws -> UInt64 { 0 }
+    package func overhead(of place: RecordPlace) -> UInt64 { 0 }
+    package func room() -> StorageRoom? { nil }
+    package func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
+    package func forgetResumed() {}
+    package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
+    package func currentPlace(_ place: RecordPlace) -> RecordPlace { place }
+    package func blobWriter(size: Int?) throws -> any BlobWriter { throw StorageRange.noBlobs(description) }
+    package func removeBlob(_ id: BlobID) {}
+    package func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID { try storeBlob(data) }
+    package func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
         throw StorageRange.noBlobs(description)
     }
-    public func blobTells(_ id: BlobID) -> [UInt8]? { nil }
-    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
-    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func blobTells(_ id: BlobID) -> [UInt8]? { nil }
+    package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (description, place.offset) }
+    package func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try verify(control, found: { try found($0.place) }, damage: damage)
     }
-    public var blockShape: BlockShape { .none }
-    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
-    public func openNote(_ name: String) throws -> any StorageNote { CachedNote(self, name) }
-    public func cacheLocation(_ name: String) -> String { "the cache \(name) of \(description)" }
-    public func cacheOpen(_ name: String) throws -> OpenCache? {
+    package var blockShape: BlockShape { .none }
+    package func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int { 0 }
+    package func openNote(_ name: String) throws -> any StorageNote { CachedNote(self, name) }
+    package func cacheLocation(_ name: String) -> String { "the cache \(name) of \(description)" }
+    package func cacheOpen(_ name: String) throws -> OpenCache? {
         try cacheGet(name).map { $0.withUnsafeBytes { OpenCache(copying: $0) } }
     }
-    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+    package func cacheWriter(_ name: String?) throws -> any CacheWriter {
         guard let name else { return MemoryCacheWriter() }
         return MemoryCacheWriter { [self] in try cachePut(name, $0) }
     }
 }
 
 /// Stores one blob in pieces. If it is released unfinished, nothing is stored.
-public protocol BlobWriter: AnyObject {
+package protocol BlobWriter: AnyObject {
     /// Appends bytes, which are borrowed for the call.
     func append(_ bytes: UnsafeRawBufferPointer) throws
     /// Finishes the blob and returns its name. Its state is the same as after `Storage.storeBlob`. Throws if the number of bytes is not
@@ -197,7 +197,7 @@ public protocol BlobWriter: AnyObject {
 }
 
 /// How a storage's bytes are divided into the blocks that are cached.
-public enum BlockShape: Sendable {
+package enum BlockShape: Sendable {
     /// Records are not cached: reading one costs no more than a lookup.
     case none
     /// Segments are runs of bytes with records at their `offset`: blocks of this many bytes, a power of two.
@@ -207,33 +207,33 @@ public enum BlockShape: Sendable {
 }
 
 /// Where one record is in its storage. Valid for that storage only, and only while it is open.
-public struct RecordPlace: Hashable, Sendable {
+package struct RecordPlace: Hashable, Sendable {
     /// A number of the storage for the file that has the record.
-    public var segment: UInt32
+    package var segment: UInt32
     /// Where it begins, in bytes; or a number by which the storage finds it.
-    public var offset: UInt64
+    package var offset: UInt64
     /// The length of the record in bytes.
-    public var length: UInt64
+    package var length: UInt64
     /// Creates a place from the parts of one that the storage returned before.
-    public init(segment: UInt32, offset: UInt64, length: UInt64) {
+    package init(segment: UInt32, offset: UInt64, length: UInt64) {
         self.segment = segment; self.offset = offset; self.length = length
     }
 }
 
 /// A record that `scan` reports.
-public struct ScannedRecord {
+package struct ScannedRecord {
     /// Where it is.
-    public var place: RecordPlace
+    package var place: RecordPlace
     /// The first bytes of the record: all of it if it is at most 64 KiB, else at least 64 KiB. Valid only during the call.
-    public var prefix: UnsafeRawBufferPointer
+    package var prefix: UnsafeRawBufferPointer
     /// Whether values of it are damaged. The part that describes the version is valid (`RecordReader.tellsVersion`).
-    public var isDamaged: Bool
+    package var isDamaged: Bool
     /// Creates the report of one record. The storage owns the prefix.
-    public init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) {
+    package init(place: RecordPlace, prefix: UnsafeRawBufferPointer, isDamaged: Bool = false) {
         self.place = place; self.prefix = prefix; self.isDamaged = isDamaged
     }
     /// The least number of bytes in `prefix`, unless the record is shorter.
-    public static let prefixSize = 64 << 10
+    package static let prefixSize = 64 << 10
 }
 
 /// The loss that a damage causes.
@@ -298,7 +298,7 @@ public enum Durability: UInt32, Sendable {
 }
 
 /// Changes when blobs may have arrived: see `Storage.blobMark`.
-public struct BlobMark: Equatable, Sendable {
+package struct BlobMark: Equatable, Sendable {
     let inode: UInt64, modified: Int64, changed: Int64
     init(inode: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0) {
         self.inode = inode; self.modified = modified; self.changed = changed
@@ -308,5 +308,5 @@ public struct BlobMark: Equatable, Sendable {
 }
 
 extension Storage {
-    public var blobMark: BlobMark? { blobThreshold == nil ? .unchanging : nil }
+    package var blobMark: BlobMark? { blobThreshold == nil ? .unchanging : nil }
 }

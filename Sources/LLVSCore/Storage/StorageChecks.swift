@@ -44,4 +44,4 @@ package enum CacheName {
 }
 
 /// Returns the version of a record from its first bytes; nil if it cannot. Used for damage reports only, so it must not trust the bytes.
-public typealias RecordInspector = @Sendable (UnsafeRawBufferPointer) -> VersionID?
+package typealias RecordInspector = @Sendable (UnsafeRawBufferPointer) -> VersionID?

@@ -1,5 +1,5 @@
 /// A few bytes that are written again and again, and are still there after the process was killed. Used by one thread at a time.
-public protocol StorageNote: AnyObject, Sendable {
+package protocol StorageNote: AnyObject, Sendable {
     /// Returns the bytes that were written last; nil if there are none, or they cannot be read.
     func read() throws -> [UInt8]?
     /// Replaces the bytes as a whole: after a kill at any moment, either the old or the new ones are read.

@@ -2,8 +2,8 @@
 extension Store {
     /// Opens the storage that the options name.
     /// - Throws: the same as `init(path:options:)`.
-    public static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
-        switch options.storage {
+    package static func makeStorage(_ path: String, _ options: Options) throws -> any Storage {
+        switch options.storage.kind {
         case .memory: return MemoryStorage()
         case .custom(let storage): return storage
         case .file:
@@ -30,7 +30,7 @@ extension Store {
     }
 
     /// Returns the version that a record names, as far as its first bytes show: for damage reports.
-    @Sendable public static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
+    @Sendable package static func versionNamed(by prefix: UnsafeRawBufferPointer) -> VersionID? {
         if case .whole(let header) = RecordHeader.read(prefix, recordLength: nil) { return header.id }
         return nil
     }
@@ -67,7 +67,7 @@ extension Store {
     /// - Complexity: proportional to the number of segments and new versions, not of known versions.
     @discardableResult
     /// - Parameter control: polled for cancellation; it gets no progress.
-    public func reloadHistory(_ control: OperationControl = OperationControl()) throws -> Int {
+    public func reloadHistory(control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
         let added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()

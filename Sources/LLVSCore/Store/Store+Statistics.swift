@@ -25,7 +25,7 @@ extension Store {
     /// Returns counts and sizes. O(1), except that the storage examines its files.
     /// - Parameter control: checked with stage `.listing`.
     /// - Throws: `.cancelled`, the errors of the progress callback, and `.closed`.
-    public func statistics(_ control: OperationControl = OperationControl()) throws -> Statistics {
+    public func statistics(control: OperationControl = OperationControl()) throws -> Statistics {
         try checkOpen()
         let paced = control.paced(.listing, doing: "Counting the contents of \(description)")
         try paced.look()

@@ -9,15 +9,23 @@ public final class Store: @unchecked Sendable {
     // Sendable: `lock` guards the properties that name it, the commit lock those used while loading and scanning; parts have their own
     // locks.
     /// Where a store keeps its records.
-    public enum StorageChoice: Sendable {
+    public struct StorageChoice: Sendable {
+        package enum Kind: Sendable {
+            case file, sqlite, memory
+            case custom(any Storage)
+        }
+        package let kind: Kind
+
         /// A directory of segments: the default.
-        case file
+        public static var file: StorageChoice { StorageChoice(kind: .file) }
         /// One SQLite database file.
-        case sqlite
+        public static var sqlite: StorageChoice { StorageChoice(kind: .sqlite) }
         /// Nothing survives the store.
-        case memory
-        /// The program's own storage. The store owns it from then on, and closes it.
-        case custom(any Storage)
+        public static var memory: StorageChoice { StorageChoice(kind: .memory) }
+        /// Functions of the program. The store owns the storage from then on, and closes it.
+        public static func callbacks(_ storage: CallbackStorage) -> StorageChoice { StorageChoice(kind: .custom(storage)) }
+        /// Any storage of this package.
+        package static func custom(_ storage: any Storage) -> StorageChoice { StorageChoice(kind: .custom(storage)) }
     }
 
     /// Whether values of 1 KiB to 1 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
@@ -49,7 +57,7 @@ public final class Store: @unchecked Sendable {
         public var compaction = Compaction.automatic
         /// File storage: seconds for which compacted files are kept, so that a program that is copying the store misses nothing. At least
         /// 0; 15 minutes by default.
-        public var compactionGrace = FileStorage.Options().compactionGrace
+        public var compactionGrace: Double = 15 * 60
         /// SQLite storage: seconds of waiting for other writing processes before `.busy`; 0: no waiting.
         public var busyTimeout: Double = 10
         /// Whether values are stored as differences from earlier ones.
@@ -188,11 +196,11 @@ public final class Store: @unchecked Sendable {
     /// The absolute path; empty for a store in memory or in a storage of the host.
     public var path: String { storage.path }
     /// The path in UTF-8, followed by a NUL; valid as long as the store.
-    public let pathText: UnsafeBufferPointer<UInt8>
+    package let pathText: UnsafeBufferPointer<UInt8>
     /// Whether the store was opened for reading only.
     public var isReadOnly: Bool { storage.isReadOnly }
     /// Whether the calling thread is inside a callback of the host's storage, which must not call the store.
-    public var isCallingBack: Bool { storage.isCallingBack }
+    package var isCallingBack: Bool { storage.isCallingBack }
 
     /// Flushes, seals and closes the store. Later calls throw `.closed`; closing again does nothing.
     public func close() throws {

@@ -1,6 +1,7 @@
 import CLLVSShims
 
 /// Functions on raw bytes that several folders need.
+@_documentation(visibility: internal)
 public enum Bytes {
     /// Returns the CRC-32C of some bytes followed by that many zeros, given the CRC of the bytes. O(log count).
     static func crc32c(zeros count: UInt64, from crc: UInt32) -> UInt32 {

@@ -1,4 +1,5 @@
 /// A value with its own lock.
+@_documentation(visibility: internal)
 public final class Guarded<Content>: @unchecked Sendable {
     // Sendable: `lock` guards the value.
     private let lock: Lock

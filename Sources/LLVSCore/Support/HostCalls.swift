@@ -4,6 +4,7 @@ import CLLVSShims
 ///
 /// The host's callbacks must return. If one does not (longjmp, a C++ exception), the state stays set. The next call on the same thread
 /// resets it.
+@_documentation(visibility: internal)
 open class HostCallMark: @unchecked Sendable {
     // Sendable: it has no state. Subclasses document what guards their state.
     /// Creates a mark that is not set. `HostCalls.run` sets it.
@@ -15,6 +16,7 @@ open class HostCallMark: @unchecked Sendable {
 /// Tracks, for each thread, which marks are set while code of the host runs.
 ///
 /// A mark is bound to the thread and to a frame of its stack. A new call from a frame above that one proves that the frame is gone.
+@_documentation(visibility: internal)
 public enum HostCalls {
     /// Runs `body`, which may call the host.
     /// - Parameters:

@@ -1,4 +1,5 @@
 /// JSON strings (RFC 8259, section 7) as bytes: the part of JSON that both metadata and the interchange layout use.
+@_documentation(visibility: internal)
 public enum JSONString {
     /// Appends `text` (UTF-8) in quotes: escapes `"`, `\` and controls, and nothing else.
     package static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {

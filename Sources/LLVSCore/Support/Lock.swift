@@ -2,6 +2,7 @@ import CLLVSShims
 
 /// A pthread mutex with its rank in the order of locks (`LockRank`), which debug builds check. (ThreadSanitizer reports false races on
 /// `Synchronization.Mutex`.)
+@_documentation(visibility: internal)
 public final class Lock: HostCallMark, @unchecked Sendable {
     // Sendable: it is a lock.
     let raw: UnsafeMutablePointer<pthread_mutex_t>
@@ -59,6 +60,7 @@ public final class Lock: HostCallMark, @unchecked Sendable {
 }
 
 /// A pthread condition, always waited on with one lock.
+@_documentation(visibility: internal)
 public final class Condition: @unchecked Sendable {
     // Sendable: it is a condition.
     private let raw: UnsafeMutablePointer<pthread_cond_t>

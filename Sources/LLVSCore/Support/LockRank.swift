@@ -5,6 +5,7 @@ import CLLVSShims
 ///
 /// In debug builds, each thread lists the locks that it holds. A thread that takes one out of order traps at once, whether or not another
 /// thread is in the way. Release builds record nothing.
+@_documentation(visibility: internal)
 public enum LockRank: UInt8, Sendable {
     /// Not in the order, and not checked: for tests, for the program's own storages and transports, and for the internals of other locks.
     case unordered

@@ -5,6 +5,7 @@ import CLLVSShims
 /// A Swift array that gets no memory ends the process. So before creating a large one, ask whether there is enough memory. (Another
 /// thread may use it in between. The smaller an allocation, the likelier the allocator has it already.) Small objects are not checked one
 /// by one: they come from the reserve if there is nothing else (CLLVSShims/reserve.c), and `check` notices that.
+@_documentation(visibility: internal)
 public enum Memory {
     /// Smaller allocations are not checked: the check would cost more than the allocation.
     static let large = 64 << 10

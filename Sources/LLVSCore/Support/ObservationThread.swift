@@ -2,7 +2,7 @@
 ///
 /// No callback begins after cancelling, which waits until a running one has returned, except within a callback of any observation. In a
 /// forked child, where the thread does not exist, cancelling does not wait.
-public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
+package final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     // Sendable: `lock` of the state guards all mutable state.
     /// The state that the thread and the observation share. It may outlive the observation.
     package final class State: @unchecked Sendable {
@@ -45,7 +45,7 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     package let state: State
 
     /// Calls `changed` once for each signal, or for several that come together.
-    public convenience init(_ changed: @escaping @Sendable () -> Void) throws {
+    package convenience init(_ changed: @escaping @Sendable () -> Void) throws {
         try self.init(body: { state in while state.waitForSignal() { changed() } }, wake: {})
     }
 
@@ -70,9 +70,9 @@ public final class ObservationThread: ExchangeObservation, @unchecked Sendable {
     deinit { cancel() }
 
     /// Requests one more callback. Several requests during one callback become one.
-    public func signal() { state.signal() }
+    package func signal() { state.signal() }
 
-    public func cancel() {
+    package func cancel() {
         if state.isInChild { return }
         let mustWait = state.lock.withLock {
             state.isCancelled = true

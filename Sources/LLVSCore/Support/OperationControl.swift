@@ -17,7 +17,7 @@ public final class CancelToken: @unchecked Sendable {
 }
 
 /// The progress of long work. `total` is 0 while it is not known.
-public struct Progress: Sendable {
+public struct OperationProgress: Sendable {
     /// The stage of the work.
     public enum Stage: UInt32, Sendable {
         /// Asking the other side of an exchange which versions it has.
@@ -70,7 +70,7 @@ package final class ByteProgress: Sendable {
 /// Progress and cancellation of one call of long work. Checked at least every 100 ms or 1 MiB of data.
 public struct OperationControl: Sendable {
     /// Called on the thread of the call. Returns false to cancel. May throw `StoreError`.
-    public var progress: (@Sendable (Progress) throws -> Bool)?
+    public var progress: (@Sendable (OperationProgress) throws -> Bool)?
     /// Stops the work from any thread.
     public var token: CancelToken?
     /// Whether bytes cost money, or the battery is low. If so, work that can wait is postponed.
@@ -80,13 +80,13 @@ public struct OperationControl: Sendable {
     /// Counts the transferred bytes, if that was requested.
     package var bytes: ByteProgress?
     /// Creates a control. Without progress and token, the call runs to its end.
-    public init(progress: (@Sendable (Progress) throws -> Bool)? = nil, token: CancelToken? = nil) {
+    public init(progress: (@Sendable (OperationProgress) throws -> Bool)? = nil, token: CancelToken? = nil) {
         self.progress = progress; self.token = token
     }
     /// Throws `.cancelled` if the work must stop.
-    public func check(_ stage: Progress.Stage, _ completed: Int, of total: Int, doing what: String) throws {
+    public func check(_ stage: OperationProgress.Stage, _ completed: Int, of total: Int, doing what: String) throws {
         if let token, token.isCancelled { throw OperationControl.cancelled(what) }
-        let state = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+        let state = OperationProgress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
         if let progress, try !Waiting.setAside({ try progress(state) }) {
             throw OperationControl.cancelled(what)
         }
@@ -95,9 +95,9 @@ public struct OperationControl: Sendable {
     package static let bytesPerCheck = 1 << 20
 
     /// Returns a control for a step of longer work. The step may check as often as it likes; progress reports the whole work.
-    package func within(_ stage: Progress.Stage, _ completed: Int, of total: Int) -> OperationControl {
+    package func within(_ stage: OperationProgress.Stage, _ completed: Int, of total: Int) -> OperationControl {
         guard let progress else { return self }
-        let whole = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+        let whole = OperationProgress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
         var step = OperationControl(progress: { _ in try progress(whole) }, token: token)
         (step.isThrifty, step.leavesToMakers, step.bytes) = (isThrifty, leavesToMakers, bytes)
         return step

@@ -2,13 +2,14 @@
 /// at the first step, and then after 20 ms, 1,024 steps or 1 MiB.
 ///
 /// Once it is cancelled, it stays so: a progress callback that wants to stop is not called again. Used by one thread at a time.
+@_documentation(visibility: internal)
 public final class PacedControl: @unchecked Sendable {
     // Sendable: only the thread that has it uses it. `none` is inactive and never changes.
     /// For callers without a control.
     public static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
 
     private let control: OperationControl
-    private let stage: Progress.Stage
+    private let stage: OperationProgress.Stage
     private let total: Int
     private let what: String
     /// Whether there is a progress callback or a token.
@@ -23,7 +24,7 @@ public final class PacedControl: @unchecked Sendable {
     private static let most = 1_024
     private static let stepsPerClock = 16
 
-    fileprivate init(_ control: OperationControl, _ stage: Progress.Stage, of total: Int, doing what: String) {
+    fileprivate init(_ control: OperationControl, _ stage: OperationProgress.Stage, of total: Int, doing what: String) {
         self.control = control; self.stage = stage; self.total = total; self.what = what
         isActive = control.progress != nil || control.token != nil
     }
@@ -61,7 +62,7 @@ public final class PacedControl: @unchecked Sendable {
         if let ended { throw ended }
         do {
             if let token = control.token, token.isCancelled { throw OperationControl.ended(what) }
-            let state = Progress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
+            let state = OperationProgress(stage: stage, completed: UInt64(max(0, completed)), total: UInt64(max(0, total)))
             if let progress = control.progress, try !Waiting.setAside({ try progress(state) }) {
                 throw OperationControl.ended(what)
             }
@@ -109,7 +110,7 @@ extension OperationControl {
     ///   - stage: the stage for progress callbacks.
     ///   - total: the number of steps; 0 while it is not known.
     ///   - what: the action for the message, as in "Opening the store at x".
-    public func paced(_ stage: Progress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
+    public func paced(_ stage: OperationProgress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
         progress == nil && token == nil ? .none : PacedControl(self, stage, of: total, doing: what())
     }
 }

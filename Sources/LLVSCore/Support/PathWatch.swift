@@ -1,15 +1,15 @@
 import CLLVSShims
 
 /// A directory in which other processes may add files.
-public struct WatchedDirectory: Sendable {
+package struct WatchedDirectory: Sendable {
     /// The path of the directory.
-    public var path: String
+    package var path: String
     /// Returns whether a file matters, by its name; nil if all do.
-    public var names: (@Sendable (String) -> Bool)?
+    package var names: (@Sendable (String) -> Bool)?
     /// Whether it may be missing. Then it is searched again whenever something happens.
-    public var isOptional: Bool
+    package var isOptional: Bool
     /// Creates a watched directory. An optional one need not exist yet.
-    public init(_ path: String, isOptional: Bool = false, names: (@Sendable (String) -> Bool)? = nil) {
+    package init(_ path: String, isOptional: Bool = false, names: (@Sendable (String) -> Bool)? = nil) {
         self.path = path; self.isOptional = isOptional; self.names = names
     }
 }

@@ -5,6 +5,7 @@ import CLLVSShims
 ///
 /// Writers have priority: new readers wait while a writer waits. Not recursive: a nested reader may deadlock with a waiting writer. It is
 /// made for sections of microseconds with a million reads for each write. A section must not block.
+@_documentation(visibility: internal)
 public final class ReadWriteLock: @unchecked Sendable {
     // Sendable: it is a lock.
     /// Two cache lines each, since processors fetch them in pairs.

@@ -4,6 +4,7 @@ import CLLVSShims
 
 /// Counts what this thread does, in debug builds, so that tests can check the cost of an operation on any machine. (`MapWork` counts the
 /// nodes of maps.)
+@_documentation(visibility: internal)
 public enum Work: UInt32 {
     /// Pages of change tables that were checked.
     case pages = 2

@@ -53,17 +53,17 @@ extension Store {
     ///   - control: as for `writePack`.
     ///   - write: receives the bytes, piece by piece.
     public func writePack(
-        have: [VersionID] = [], for recipients: PackRecipients?, _ control: OperationControl = OperationControl(),
+        have: [VersionID] = [], for recipients: PackRecipients?, control: OperationControl = OperationControl(),
         _ write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> ExchangeResult {
-        guard let recipients else { return try writePack(have: have, control, write) }
+        guard let recipients else { return try writePack(have: have, control: control, write) }
         let crypto = try Crypto(for: "a pack of versions")
         // The contents are not known yet, so the digest covers their inputs and the time.
         var digest = SHA256()
         digest.update(Array("\(System.now)".utf8))
         for id in try heads().map(\.id) + have { digest.update(Array(" \(id)".utf8)) }
         var writer = try AgeWriter(for: recipients.key, crypto, mixing: digest.finish())
-        let result = try writePack(have: have, control) { try writer.append($0, write) }
+        let result = try writePack(have: have, control: control) { try writer.append($0, write) }
         try writer.finish(write)
         return result
     }
@@ -75,16 +75,16 @@ extension Store {
     ///   - read: returns the bytes, piece by piece, as for `readPack`.
     /// - Throws: as `readPack`, and `.wrongKey`.
     public func readPack(
-        by unlocking: PackUnlocking?, _ control: OperationControl = OperationControl(),
+        by unlocking: PackUnlocking?, control: OperationControl = OperationControl(),
         _ read: (UnsafeMutableRawBufferPointer) throws -> Int
     ) throws -> ExchangeResult {
-        guard let unlocking else { return try readPack(control, read) }
+        guard let unlocking else { return try readPack(control: control, read) }
         try checkWritable("Reading a pack")
         let crypto = try Crypto(for: "a pack of versions")
         do {
             return try withoutActuallyEscaping(read) { read in
                 var reader = try AgeReader(unlocking.key, crypto, read)
-                let result = try readPack(control) { try reader.read(into: $0) }
+                let result = try readPack(control: control) { try reader.read(into: $0) }
                 // Reads to the end of the file, which shows that nothing was cut off.
                 var spare: UInt8 = 0
                 guard try withUnsafeMutableBytes(of: &spare, { try reader.read(into: $0) }) == 0 else {

@@ -56,7 +56,7 @@ public final class Exchange: @unchecked Sendable {
     /// - Returns: the versions added, in that order, and the problems found.
     /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks, and errors that keep the store
     ///   from adding (`.readOnly`, `.noSpace`, `.io`).
-    public func retrieve(_ control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
+    public func retrieve(control: OperationControl = OperationControl(), verifyKnown: Bool = false) throws -> ExchangeResult {
         try gate.run("Retrieving from \(transport.description)") {
             if let transport = transport as? any StoreTransport,
                 let result = try Exchange.logged(
@@ -86,7 +86,7 @@ public final class Exchange: @unchecked Sendable {
     /// - Parameter control: called with stages `.listing`, `.verifying` and `.sending`, in versions.
     /// - Returns: the versions sent, in that order, and the problems met.
     /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks.
-    public func send(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+    public func send(control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
             if let transport = transport as? any StoreTransport,
                 let result = try Exchange.logged("Sent", transport, { try transport.send(from: store, control)?.counting() })

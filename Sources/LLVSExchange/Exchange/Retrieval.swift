@@ -33,7 +33,7 @@ struct Retrieval {
     }
 
     mutating func run() throws -> ExchangeResult {
-        _ = try store.reloadHistory(control)
+        _ = try store.reloadHistory(control: control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.list(control)
         try memory.place.check(listing, of: transport, in: store, control, what)
@@ -425,7 +425,8 @@ struct Retrieval {
         guard !batch.isEmpty else { return }
         Log.write(.debug, "\(what): adding the next \(batch.count) of \(versions.count) versions.")
         for (received, addition) in zip(
-            batch, try store.add(batch, isVerifying: verifyKnown, control.within(.adding, result.versions.count, of: versions.count)))
+            batch,
+            try store.add(batch, isVerifying: verifyKnown, control: control.within(.adding, result.versions.count, of: versions.count)))
         {
             let id = received.version.id
             switch addition {

@@ -20,7 +20,7 @@ struct Sending {
     private var what: String { "Sending to \(transport.description)" }
 
     mutating func run() throws -> ExchangeResult {
-        _ = try store.reloadHistory(control)
+        _ = try store.reloadHistory(control: control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.listToSend(control)
         try memory.place.check(listing, of: transport, in: store, control, what)

@@ -70,7 +70,7 @@ extension Exchange {
     /// Returns the members of the place.
     /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if the place has none yet, `.tooLarge` if this
     ///   device has not read all files of keys yet (docs/encryption.md, section 5), and as `retrieve`.
-    public func members(_ control: OperationControl = OperationControl()) throws -> [RemoteMember] {
+    public func members(control: OperationControl = OperationControl()) throws -> [RemoteMember] {
         try withKeys("Reading the members", control) { try $0.currentKeys.members.map(RemoteMember.init) }
     }
 
@@ -82,7 +82,7 @@ extension Exchange {
     ///   - control: as for `retrieve`.
     /// - Throws: `.invalidArgument` for an invalid recipient, and for a removed member; as `members`.
     public func addMember(
-        _ recipient: String, name: String = "", kind: RemoteMember.Kind = .device, _ control: OperationControl = OperationControl()
+        _ recipient: String, name: String = "", kind: RemoteMember.Kind = .device, control: OperationControl = OperationControl()
     ) throws {
         let new = try AgeRecipient(recipient)
         let kinds: [RemoteMember.Kind: KeyMember.Kind] = [.recovery: .recovery, .device: .device, .host: .host]
@@ -102,7 +102,7 @@ extension Exchange {
     ///   - recipient: as `members` returns it, or as a problem reports a member without the newest keys.
     ///   - control: as for `retrieve`.
     /// - Throws: `.invalidArgument` if it is no member, or the last one; as `members`.
-    public func removeMember(_ recipient: String, _ control: OperationControl = OperationControl()) throws {
+    public func removeMember(_ recipient: String, control: OperationControl = OperationControl()) throws {
         let gone = try AgeRecipient(recipient)
         try withKeys("Removing a member", control) { run in
             try run.change { keys, place, clock, crypto in
@@ -123,7 +123,7 @@ extension Exchange {
     /// - Throws: `.invalidArgument` for an invalid passphrase, and if the exchange was opened without the old one and `hasLeaked` is false;
     ///   as `members`.
     public func changePassphrase(
-        to new: UnsafeRawBufferPointer, hasLeaked: Bool = false, _ control: OperationControl = OperationControl()
+        to new: UnsafeRawBufferPointer, hasLeaked: Bool = false, control: OperationControl = OperationControl()
     ) throws {
         let secret = try Secret(new)
         try PassphraseFile.check(secret)
@@ -136,7 +136,7 @@ extension Exchange {
     /// - Parameter control: as for `retrieve`.
     /// - Throws: `.keysForked` if nobody made the other keys who knows a former key of this device's or the passphrase: then a stranger may
     ///   have made them, and nothing is changed; as `members`.
-    public func joinKeys(_ control: OperationControl = OperationControl()) throws {
+    public func joinKeys(control: OperationControl = OperationControl()) throws {
         try withKeys("Joining the keys", control) { run in
             guard try !run.currentKeys.forked.isEmpty else { return }
             try run.change { keys, place, clock, crypto in try keys.joining(in: place, clock, crypto) }
@@ -150,7 +150,7 @@ extension Exchange {
     ///   - control: as for `retrieve`.
     /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if there are none yet, or none were read yet; as
     ///   `members`.
-    public func pairing(isReadAnew: Bool = true, _ control: OperationControl = OperationControl()) throws -> [UInt8] {
+    public func pairing(isReadAnew: Bool = true, control: OperationControl = OperationControl()) throws -> [UInt8] {
         let members = try memberPairing
         if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
         return try members.current().bytes
@@ -178,7 +178,7 @@ extension Exchange {
     ///   - control: as for `retrieve`.
     /// - Returns: the number of packs that still have older keys: those that will be deleted, and those that this device cannot read.
     /// - Throws: as `members`.
-    public func rekey(renewing: Bool = false, _ control: OperationControl = OperationControl()) throws -> Int {
+    public func rekey(renewing: Bool = false, control: OperationControl = OperationControl()) throws -> Int {
         try withKeys("Resending all data", control) { try $0.rekey(renews: renewing) }
     }
 
@@ -188,7 +188,7 @@ extension Exchange {
     /// - Parameter control: as for `send`.
     /// - Returns: as `send`.
     /// - Throws: `.unsupported` for a place that has no packs, and as `send`.
-    public func retire(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+    public func retire(control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) holds no packs: no device there waits for this one.")
         }

@@ -40,7 +40,7 @@ package final class PackedRun {
     ) throws {
         self.store = store; self.files = files; self.notes = notes; self.settings = settings; self.keys = keys; self.rate = rate
         self.control = control; self.what = what
-        _ = try store.reloadHistory(control)
+        _ = try store.reloadHistory(control: control)
         try control.check(.listing, 0, of: 0, doing: what)
         if let found = try notes.load() {
             state = found
@@ -86,9 +86,9 @@ package final class PackedRun {
 
     var now: Int64 { settings.clock() }
     /// The current stage, for progress.
-    var stage = Progress.Stage.receiving
+    var stage = OperationProgress.Stage.receiving
     var check: () throws -> Void { { [control, what, stage] in try control.check(stage, 0, of: 0, doing: what) } }
-    func during<R>(_ stage: Progress.Stage, _ body: () throws -> R) rethrows -> R {
+    func during<R>(_ stage: OperationProgress.Stage, _ body: () throws -> R) rethrows -> R {
         let before = self.stage
         self.stage = stage
         defer { self.stage = before }

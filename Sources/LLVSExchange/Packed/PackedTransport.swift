@@ -86,7 +86,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             return (result, isBridge)
         }
         guard isBridge else { return result }
-        let others = try exchangeBeside(store).retrieve(control, verifyKnown: verifyKnown)
+        let others = try exchangeBeside(store).retrieve(control: control, verifyKnown: verifyKnown)
         if !others.versions.isEmpty { try run(store, what, control) { $0.note(others.versions, fromPacks: false) } }
         return PackedTransport.joined(result, others)
     }
@@ -114,7 +114,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         }
         guard isBridge else { return result }
         bridge.leave(left)
-        let others = try exchangeBeside(store).send(control)
+        let others = try exchangeBeside(store).send(control: control)
         let there = bridge.areThere(of: left)
         if !there.isEmpty { try run(store, what, control) { run in for id in there { run.state.bridging[id] = nil } } }
         return PackedTransport.joined(result, others)

@@ -108,7 +108,7 @@ extension Exchange {
     ///   - control: as for `send`.
     /// - Returns: as `send`.
     /// - Throws: `.invalidArgument` for an invalid address, `.unsupported` for a place that has no packs, and as `send`.
-    public func announceMove(to address: String, _ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+    public func announceMove(to address: String, control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard (1...PackedReports.addressLimit).contains(address.utf8.count), address.utf8.allSatisfy({ $0 >= 32 && $0 != 127 }) else {
             throw StoreError(
                 .invalidArgument, "The address of a place has 1 to \(PackedReports.addressLimit) bytes, and no control characters.")

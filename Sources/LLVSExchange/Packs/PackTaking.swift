@@ -340,7 +340,7 @@ struct PackTaking {
         batch = Batch()
         let additions: [Store.Addition]
         let adding = control.within(.adding, result.versions.count, of: 0)
-        do { additions = try store.add(received, isVerifying: isVerifying, adding) } catch let error as StoreError {
+        do { additions = try store.add(received, isVerifying: isVerifying, control: adding) } catch let error as StoreError {
             // They may be stored.
             if error.code == .unknownOutcome { for version in received { blobs.keep(version.written.values) } }
             throw error

@@ -14,10 +14,10 @@ extension Store {
     ///   `.identifierMismatch`, `.tooLarge` and `.newerFormat` if the stream was changed, or this library cannot read it; `.cancelled`,
     ///   and errors that prevent the store from adding.
     public func readPack(
-        _ control: OperationControl = OperationControl(), _ read: (UnsafeMutableRawBufferPointer) throws -> Int
+        control: OperationControl = OperationControl(), _ read: (UnsafeMutableRawBufferPointer) throws -> Int
     ) throws -> ExchangeResult {
         try checkWritable("Reading a pack")
-        _ = try reloadHistory(control)
+        _ = try reloadHistory(control: control)
         return try withoutActuallyEscaping(read) { read in
             var reading = PackReading(self, control, read)
             return try reading.run().counting()

@@ -12,10 +12,10 @@ extension Store {
     /// - Returns: the versions written, in that order, and those that could not be written, which hold back their descendants.
     /// - Throws: the errors of `write`, `.cancelled`, errors of the store. Then discard what was written.
     public func writePack(
-        have: [VersionID] = [], _ control: OperationControl = OperationControl(), _ write: (UnsafeRawBufferPointer) throws -> Void
+        have: [VersionID] = [], control: OperationControl = OperationControl(), _ write: (UnsafeRawBufferPointer) throws -> Void
     ) throws -> ExchangeResult {
         let what = "Packing versions of \(description)"
-        _ = try reloadHistory(control)
+        _ = try reloadHistory(control: control)
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = control.paced(.listing, doing: what)
         let ids = try missing(from: coverage(behind: have, listing.look), listing.look)

@@ -78,7 +78,8 @@ struct IndexMaking {
     private func changed(_ basis: IndexCache.Tree, to ordinal: UInt32) throws -> IndexCache.Tree? {
         do {
             let differences = try store.differences(
-                from: store.versionID(basis.ordinal), to: store.versionID(ordinal), in: .prefix(definition.prefix), control.forPart)
+                from: store.versionID(basis.ordinal), to: store.versionID(ordinal), in: .prefix(definition.prefix), control: control.forPart
+            )
             try control.look()
             guard differences.count <= max(IndexMaking.fewDifferences, basis.values / IndexMaking.largestPart) else { return nil }
             return try apply(differences, to: basis, ordinal)

@@ -5,7 +5,7 @@ extension Store {
     /// This handle remembers the damage: its next retrieve fetches those versions and repairs them.
     /// - Parameter control: called with stage `.verifying`, after each version and at least once per MiB of values.
     /// - Complexity: reads the whole store, and the values of each index in the caches once more.
-    public func verify(_ control: OperationControl = OperationControl()) throws -> VerifyReport {
+    public func verify(control: OperationControl = OperationControl()) throws -> VerifyReport {
         var report = try verifyRecords(control)
         try verifyIndexes(&report, control.paced(.verifying, doing: "Verifying the indexes of \(description)"))
         return report

@@ -88,7 +88,7 @@ public final class ValueIndex: Sendable {
     ///   nearest version that has it, or all values under the prefix. `isUnique` reads the values found; bounds of more than 1,023 bytes
     ///   read those that share them.
     public func find(
-        _ question: IndexQuestion, at version: VersionID? = nil, _ control: OperationControl = OperationControl()
+        _ question: IndexQuestion, at version: VersionID? = nil, control: OperationControl = OperationControl()
     ) throws -> IndexPage {
         let version = try version ?? current(), ordinal = try store.requireOrdinal(version)
         let paced = control.paced(.reading, doing: "Querying an index of \(store.description) at version \(version)")

@@ -38,7 +38,7 @@ extension Store {
     }
 
     /// How to search for conflicts.
-    public struct ConflictQuery {
+    public struct ConflictQuery: Sendable {
         /// The arbiter. If it has rules, they count instead of the store's.
         public var arbiter: RulesArbiter
         /// Nil, or the only value to search.
@@ -54,7 +54,7 @@ extension Store {
     /// - Throws: as `merge`.
     /// - Complexity: that of the merge; values that both sides changed are read.
     public func conflicts(
-        _ a: VersionID, _ b: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+        between a: VersionID, and b: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> Conflicts {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Finding conflicts between versions \(a) and \(b) of \(self.description)")
@@ -74,7 +74,7 @@ extension Store {
     /// - Throws: `.unknownVersion`, and as `merge`.
     /// - Complexity: that of the merge.
     public func explain(
-        _ version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+        _ version: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> Conflicts {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Explaining version \(version) of \(self.description)")

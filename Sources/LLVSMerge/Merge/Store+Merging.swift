@@ -20,7 +20,7 @@ extension Store {
     @discardableResult
     public func merge(
         _ a: VersionID, with b: VersionID, arbiter: any MergeArbiter, metadata: Metadata = Metadata(), relation: MergeRelation = .any,
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> Version {
         try checkOpen()
         try metadata.checkMade()
@@ -75,7 +75,7 @@ extension Store {
     @discardableResult
     public func mergeHeads(
         into: VersionID, arbiter: any MergeArbiter, selection: HeadSelection = .unbranched, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> Version? {
         try mergeHeads(into: into, arbiter: arbiter, selection: selection, metadata: metadata, control) { _ in }
     }

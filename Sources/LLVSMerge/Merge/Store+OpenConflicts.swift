@@ -26,7 +26,7 @@ extension Store {
     ///   prevail in a value, its later versions are read once for each 64 such merges, and the remaining places are checked in each of
     ///   them.
     public func openConflicts(
-        at version: VersionID, _ query: ConflictQuery = ConflictQuery(), _ control: OperationControl = OperationControl()
+        at version: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> [Conflict] {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Finding open conflicts at version \(version) of \(self.description)")
@@ -177,7 +177,7 @@ extension Store {
     /// do both. Save them on that version.
     /// - Throws: `.invalidArgument` if the conflict names no merge, its kind does not allow choosing that side, or it lacks that side;
     ///   `.moved` if the place no longer holds the merge's result, or a side of a part of a text was already chosen; `.unknownVersion`.
-    public func choose(_ conflict: Conflict, _ choice: Choice, at version: VersionID) throws -> [Value.Change] {
+    public func resolve(_ conflict: Conflict, with choice: Choice, at version: VersionID) throws -> [Value.Change] {
         try checkOpen()
         guard let made = conflict.version else {
             throw StoreError(

@@ -37,7 +37,7 @@ extension Store {
     @discardableResult
     public func revert(
         _ version: VersionID, at head: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> Reverted {
         try checkWritable("Reverting")
         let paced = control.paced(.reading, doing: "Undoing version \(version) of \(self.description)")
@@ -54,7 +54,7 @@ extension Store {
     @discardableResult
     public func cherryPick(
         _ version: VersionID, onto head: VersionID, parent: Fork.Side = .first, metadata: Metadata = Metadata(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> Reverted {
         try checkWritable("Cherry-picking")
         let paced = control.paced(.reading, doing: "Picking version \(version) of \(self.description)")

@@ -8,7 +8,7 @@ extension Store {
     ///   - control: checked with stage `.reading`.
     /// - Throws: `.unknownVersion`, `.invalidArgument` for a time that is not a number.
     /// - Complexity: grows with the number of later versions.
-    public func version(at time: Double, head: VersionID? = nil, _ control: OperationControl = OperationControl()) throws -> Version? {
+    public func version(at time: Double, head: VersionID? = nil, control: OperationControl = OperationControl()) throws -> Version? {
         try checkOpen()
         guard !time.isNaN else { throw StoreError(.invalidArgument, "The time is no number. Give seconds.") }
         let control = control.paced(.reading, doing: "Finding the version at a time in \(description)")

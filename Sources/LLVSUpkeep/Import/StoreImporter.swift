@@ -15,7 +15,7 @@ public enum StoreImporter {
     /// - Throws: `.notFound`, `.notADirectory`, `.notAStore`; `.unsupported` for a store that is one SQLite database; `.cancelled`; errors
     ///   of `decode` with the code `.user`; errors that keep the store from adding.
     public static func importStore(
-        at directory: String, into store: Store, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
+        at directory: String, into store: Store, decode: ForeignDecoder? = nil, control: OperationControl = OperationControl()
     ) throws -> ExchangeResult {
         let paced = control.paced(.listing, doing: "Importing from the store directory \(directory)")
         if let file = try database(directory, paced) {
@@ -26,7 +26,7 @@ public enum StoreImporter {
                 path: file)
         }
         let found = try ForeignStoreDirectory(ForeignDirectory(path: directory, copies: copies(for: store)), decode: decode, paced)
-        return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control)
+        return try Exchange(store: store, transport: StoreDirectoryTransport(found)).retrieve(control: control)
     }
 
     /// Returns the path of a database that is the store, or lies at its top.

@@ -38,7 +38,7 @@ public struct Salvage {
     ///   versions that cannot be copied.
     public static func run(
         _ path: String, _ options: Store.Options = Store.Options(), into target: String, _ targetOptions: Store.Options = Store.Options(),
-        _ control: OperationControl = OperationControl()
+        control: OperationControl = OperationControl()
     ) throws -> SalvageReport {
         var reading = options
         reading.readOnly = true
@@ -75,7 +75,7 @@ public struct Salvage {
 
     /// Opens the storage of the damaged store; for a database only checks that it exists and returns nil, since SQLite may refuse it.
     private static func damagedStorage(_ path: String, _ options: Store.Options) throws -> (any Storage)? {
-        guard case .sqlite = options.storage else { return try Store.makeStorage(path, options) }
+        guard case .sqlite = options.storage.kind else { return try Store.makeStorage(path, options) }
         try SQLiteLibrary.checkProcess("Salvaging the database", path)
         let status = try posix("Salvaging the database", path) { () throws(Errno) in try System.status(path) }
         guard status.isRegularFile else {
@@ -89,7 +89,7 @@ public struct Salvage {
 
     /// Throws if the target lies within the damaged store, which is only read.
     private static func checkIsOutside(_ target: String, _ targetOptions: Store.Options, of path: String, _ options: Store.Options) throws {
-        switch (options.storage, targetOptions.storage) {
+        switch (options.storage.kind, targetOptions.storage.kind) {
         case (.file, .file), (.file, .sqlite), (.sqlite, .file), (.sqlite, .sqlite): break
         default: return
         }

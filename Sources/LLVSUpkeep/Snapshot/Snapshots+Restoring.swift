@@ -20,9 +20,9 @@ extension Snapshots {
     /// - Parameter control: called with stages `.verifying` and `.adding`, in versions, and `.reading`, in chunks.
     /// - Throws: `.storeNotEmpty`, `.snapshotMissing`, `.foreignSnapshot`, `.snapshotDamaged`, `.cancelled`; errors of the transport, and
     ///   errors that keep the store from adding.
-    public func restore(_ control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
-        _ = try store.reloadHistory(control)
-        let count = try store.allVersionIDs(control).count
+    public func restore(control: OperationControl = OperationControl()) throws -> RestoredSnapshot {
+        _ = try store.reloadHistory(control: control)
+        let count = try store.allVersionIDs(control: control).count
         let notEmpty = StoreError(
             .storeNotEmpty,
             "A snapshot can only be restored into a store that is empty, holds one version, or holds a part of the same snapshot; "
@@ -109,7 +109,7 @@ extension Snapshots {
     {
         var present: Set<VersionID> = []
         let paced = control.paced(.verifying, doing: "Restoring the snapshot in \(transport.description)")
-        for id in try store.allVersionIDs(control) { try paced.step(0); present.insert(id) }
+        for id in try store.allVersionIDs(control: control) { try paced.step(0); present.insert(id) }
         var rehearsal = try Rehearsal(), reader = versions, seen: Set<VersionID> = [], refused = Refused()
         // For content ids the bytes of the values are needed, to check the id.
         while var received = try reader.next(keepingData: { present.contains($0) || $0.hasContentForm }) {
@@ -127,7 +127,7 @@ extension Snapshots {
             do {
                 try store.look(at: &received)
                 // A version that the store has is only compared, never added.
-                if present.contains(id), case .problem(let error)? = try store.add([received], here).first {
+                if present.contains(id), case .problem(let error)? = try store.add([received], control: here).first {
                     if error.code == .contentMismatch { throw error }
                     throw StoreError(
                         .storeNotEmpty,
@@ -189,7 +189,7 @@ extension Snapshots {
         /// Adds the batch, and returns the result for each version.
         mutating func finish(_ control: OperationControl) throws -> [(id: VersionID, position: UInt64, addition: Store.Addition)] {
             defer { (batch, positions, size) = ([], [], 0) }
-            let additions = try store.add(batch, control)
+            let additions = try store.add(batch, control: control)
             return additions.indices.map { (batch[$0].version.id, positions[$0], additions[$0]) }
         }
     }
@@ -215,7 +215,7 @@ extension Snapshots {
         }
         func addBatch() throws {
             let here = control.within(.adding, Int(clamping: reader.versionsRead), of: Int(clamping: found.manifest.versionCount))
-            for case .problem(let error) in try store.add(batch, here) {
+            for case .problem(let error) in try store.add(batch, control: here) {
                 throw StoreError(
                     .snapshotDamaged,
                     "The snapshot in \(transport.description) holds a version that cannot be added. "

@@ -23,18 +23,19 @@ public struct Snapshots: Sendable {
     // MARK: Snapshots in a directory
 
     /// Writes a snapshot of the store to a directory; creates the directory if only its last component is missing. Throws as `put`.
-    public static func write(_ store: Store, to directory: String, _ control: OperationControl = OperationControl()) throws
+    public static func write(_ store: Store, to directory: String, control: OperationControl = OperationControl()) throws
         -> SnapshotManifest
     {
-        try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control)
+        try Snapshots(store: store, transport: FolderTransport(path: directory)).put(control: control)
     }
     /// Restores a snapshot that `write`, or an exchange through that folder, wrote. Throws as `restore`.
     public static func restore(
-        _ store: Store, from directory: String, decode: ForeignDecoder? = nil, _ control: OperationControl = OperationControl()
+        _ store: Store, from directory: String, decode: ForeignDecoder? = nil, control: OperationControl = OperationControl()
     ) throws -> RestoredSnapshot {
         var options = FolderTransport.Options()
         options.create = false
-        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(control)
+        return try Snapshots(store: store, transport: FolderTransport(path: directory, options: options), decode: decode).restore(
+            control: control)
     }
 
     // MARK: The manifest
@@ -107,8 +108,8 @@ public struct Snapshots: Sendable {
     /// A snapshot of another implementation stays; this one is written beside it.
     /// - Parameter control: called with stage `.writing`, in versions.
     /// - Throws: `.invalidArgument` if the store has no versions; `.cancelled`; `.damaged`; errors of the transport.
-    public func put(_ control: OperationControl = OperationControl()) throws -> SnapshotManifest {
-        _ = try store.reloadHistory(control)
+    public func put(control: OperationControl = OperationControl()) throws -> SnapshotManifest {
+        _ = try store.reloadHistory(control: control)
         guard let latest = try store.mostRecentHead() else {
             throw StoreError(
                 .invalidArgument, "No snapshot can be written: the store has no versions yet. Save something first.")
@@ -117,7 +118,7 @@ public struct Snapshots: Sendable {
         if let transport = transport as? any AddressedTransport {
             try KnownPlace.checkForSnapshot(of: store, transport, control)
         }
-        let ids = try store.allVersionIDs(control)
+        let ids = try store.allVersionIDs(control: control)
         let prefix = Snapshots.ours
         // Without a manifest a reader finds no snapshot, instead of a mixture of two.
         try transport.deleteSnapshotFile(prefix + "manifest.json")

@@ -69,7 +69,7 @@ import Testing
         #expect(try coordinator.merge(arbiter: Saving(coordinator: coordinator)))
         nonisolated(unsafe) var codes: Set<StoreError.Code?> = []
         try coordinator.exchange(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 codes.insert(code { try coordinator.exchange() })
                 return true
             }))
@@ -167,7 +167,7 @@ import Testing
             try other.exchange()
             try coordinator.save(CoordinatorTests.change("b", "\(VersionID.random())"))
             asked.withLock { $0 = [] }
-            let outcome = try coordinator.syncAll()
+            let outcome = try coordinator.syncReportingFailures()
             return (asked.withLock { $0 }, outcome)
         }
         for expected in [["silent", "fine"], ["fine", "silent", "fine"]] {

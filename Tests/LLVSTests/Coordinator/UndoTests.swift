@@ -19,19 +19,19 @@ import Testing
 
     @Test("the last save is undone first and redone last") func inTurn() throws {
         let notes = try StoreCoordinator(store: memoryStore(), options: options("a"))
-        #expect(try notes.undoable().undo == nil && notes.undo().what == nil)
+        #expect(try notes.undoable().undo == nil && notes.undo().undoable == nil)
         for i in 1...3 { try save(notes, "\(i)", [UndoMarks.descriptionKey: "number \(i)"]) }
         #expect(try notes.undoable().undo?.description == "number 3" && notes.undoable().redo == nil)
         for expected in ["2", "1", nil] {
             #expect(try notes.undo().move.isMove)
             #expect(try text(notes) == expected)
         }
-        #expect(try notes.undo().what == nil && notes.undoable().redo?.description == "number 1")
+        #expect(try notes.undo().undoable == nil && notes.undoable().redo?.description == "number 1")
         for expected in ["1", "2", "3"] {
             _ = try notes.redo()
             #expect(try text(notes) == expected)
         }
-        #expect(try notes.redo().what == nil)
+        #expect(try notes.redo().undoable == nil)
         // After a save nothing can be redone.
         _ = try notes.undo()
         try save(notes, "4")
@@ -51,14 +51,14 @@ import Testing
         }
         let looks = Guarded(0)
         let found = try notes.undoable(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 looks.withLock { $0 += 1 }; return true
             }))
         #expect(found.undo?.description == "mine" && looks.withLock { $0 } > 25)
         looks.withLock { $0 = 20 }
         #expect(throws: StoreError.self) {
             try notes.undoable(
-                OperationControl(progress: { _ in
+                control: OperationControl(progress: { _ in
                     looks.withLock {
                         $0 -= 1; return $0 > 0
                     }
@@ -76,7 +76,7 @@ import Testing
         try save(notes, "0")
         for i in 1...3 { try save(notes, "\(i)", [UndoMarks.groupKey: "typing"]) }
         let undone = try notes.undo()
-        #expect(try text(notes) == "0" && undone.what?.versions.count == 3)
+        #expect(try text(notes) == "0" && undone.undoable?.versions.count == 3)
         _ = try notes.redo()
         #expect(try text(notes) == "3")
     }
@@ -118,11 +118,11 @@ import Testing
             }
             try opened("b") { try save($0, "theirs") }
             let superseded = try opened("a") { try $0.undo() }
-            #expect(superseded.what?.versions == [first] && superseded.reverted.version == nil && !superseded.move.isMove)
+            #expect(superseded.undoable?.versions == [first] && superseded.reverted.version == nil && !superseded.move.isMove)
             let undone = try opened("a") { try $0.undo() }
             #expect(try undone.reverted.version != nil && undone.reverted.undone == [id("y")])
             #expect(try opened("a") { try $0.undo() }.reverted.version == nil)
-            #expect(try opened("a") { try $0.undo() }.what == nil)
+            #expect(try opened("a") { try $0.undo() }.undoable == nil)
         }
     }
 

@@ -365,14 +365,14 @@ import Testing
             let store = try Store.inMemory(), calls = Counter()
             let control = OperationControl(progress: { _ in calls.next() != stop })
             let exchange = Exchange(store: store, transport: try spoiled.transport())
-            let stopped = code { _ = try exchange.retrieve(control) }
+            let stopped = code { _ = try exchange.retrieve(control: control) }
             #expect(stopped == nil || stopped == .cancelled)
             for id in try store.allVersionIDs() { #expect(try store.changes(madeIn: id) == spoiled.source.changes(madeIn: id)) }
             _ = try exchange.retrieve()
             #expect(try store.hasSameVersions(as: spoiled.source))
 
             let temporary = TemporaryFolder(), sending = Exchange(store: store, transport: try folder(temporary)), sendCalls = Counter()
-            let sendStopped = code { _ = try sending.send(OperationControl(progress: { _ in sendCalls.next() != stop })) }
+            let sendStopped = code { _ = try sending.send(control: OperationControl(progress: { _ in sendCalls.next() != stop })) }
             #expect(sendStopped == nil || sendStopped == .cancelled)
             for name in (try? temporary.names("shared/versions")) ?? [] { #expect(temporary.read("shared/changes/\(name)") != nil) }
             #expect(((try? temporary.names("shared/tmp")) ?? []) == [])
@@ -387,15 +387,15 @@ import Testing
         let spoiled = try Spoiled(), token = CancelToken()
         token.cancel()
         let exchange = Exchange(store: try Store.inMemory(), transport: try spoiled.transport())
-        #expect(code { _ = try exchange.retrieve(OperationControl(token: token)) } == .cancelled)
-        #expect(code { _ = try exchange.send(OperationControl(token: token)) } == .cancelled)
+        #expect(code { _ = try exchange.retrieve(control: OperationControl(token: token)) } == .cancelled)
+        #expect(code { _ = try exchange.send(control: OperationControl(token: token)) } == .cancelled)
     }
 
     @Test func comingBackFromACallbackIsAnErrorAndNoDeadlock() throws {
         let spoiled = try Spoiled(), exchange = Exchange(store: try Store.inMemory(), transport: try spoiled.transport())
         let seen = Counter()
         _ = try exchange.retrieve(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 if code({ _ = try exchange.send() }) == .busy { _ = seen.next() }
                 return true
             }))

@@ -66,7 +66,7 @@ import Testing
         while try exchange.store.statistics().versions < count, calls < 40 {
             let token = CancelToken(), most = files.asked.count + 100
             files.before = { if files.asked.count >= most { token.cancel() } }
-            _ = try? exchange.retrieve(OperationControl(token: token))
+            _ = try? exchange.retrieve(control: OperationControl(token: token))
             calls += 1
         }
         #expect(try exchange.store.statistics().versions == count)

@@ -84,18 +84,20 @@ import Testing
         }
         let token = CancelToken()
         token.cancel()
-        #expect(throws: StoreError.self) { try store.add(ladder, OperationControl(token: token)) }
+        #expect(throws: StoreError.self) { try store.add(ladder, control: OperationControl(token: token)) }
         #expect(try store.statistics().versions == 0)
         _ = try store.add(ladder)
         let top = try Self.received("top", ["a10000", "b10000"], [.preserve(.init(id: x, version: root))], at: 20_000)
         for mostLooks in 1...2 {
             let looks = Looks()
             let steps = Work.versions.counting {
-                #expect(throws: StoreError.self) { try store.add([top], OperationControl(progress: { _ in looks.count() < mostLooks })) }
+                #expect(throws: StoreError.self) {
+                    try store.add([top], control: OperationControl(progress: { _ in looks.count() < mostLooks }))
+                }
             }
             #expect(steps <= mostLooks * 9_000, "\(steps) versions were walked over")
         }
-        #expect(throws: StoreError.self) { try store.add([top], OperationControl(token: token)) }
+        #expect(throws: StoreError.self) { try store.add([top], control: OperationControl(token: token)) }
         guard case .added? = try store.add([top]).first else { Issue.record("the version was not added"); return }
     }
 
@@ -116,10 +118,13 @@ import Testing
         _ = try store.add(all)
         let root = try VersionID("root"), other = try VersionID("other"), tip = try VersionID("tip")
         let calls: [(String, (OperationControl) throws -> Void)] = [
-            ("merge", { _ = try store.merge(other, with: tip, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
-            ("merge heads", { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, $0) }),
-            ("differences", { _ = try store.differences(from: root, to: tip, $0) }),
-            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), $0).next(.max, $0) }),
+            ("merge", { _ = try store.merge(other, with: tip, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
+            (
+                "merge heads",
+                { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, control: $0) }
+            ),
+            ("differences", { _ = try store.differences(from: root, to: tip, control: $0) }),
+            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), control: $0).next(.max, $0) }),
         ]
         for (name, call) in calls {
             let token = CancelToken()
@@ -227,16 +232,16 @@ import Testing
         }
         // The names are listed, compared with the versions, and reported.
         var problems = 0
-        let retrieving = try looks { problems = try exchange.retrieve($0).problems.count }
+        let retrieving = try looks { problems = try exchange.retrieve(control: $0).problems.count }
         #expect(problems == count)
         #expect(retrieving >= 3 * (count / 1_024), "\(retrieving) looks")
         let token = CancelToken()
         token.cancel()
-        #expect(throws: StoreError.self) { try exchange.send(OperationControl(token: token)) }
+        #expect(throws: StoreError.self) { try exchange.send(control: OperationControl(token: token)) }
         // The remaining names are scanned once.
-        let first = try looks { _ = try exchange.send($0) }
+        let first = try looks { _ = try exchange.send(control: $0) }
         _ = try store.set(["x": "2"], saved)
-        let second = try looks { _ = try exchange.send($0) }
+        let second = try looks { _ = try exchange.send(control: $0) }
         // The second send has one more version, which costs a poll.
         #expect(first + 1 >= second + count / 1_024, "\(first) polls, and \(second) the next time")
         let left = try System.names(in: temporary.path + "/tmp"), sent = try System.names(in: temporary.path + "/versions")

@@ -576,8 +576,8 @@ import Testing
             let exchange = try Exchange(store: b, url: "file://\(folder.path)/\(layout)?layout=\(layout)")
             var control = OperationControl()
             control.leavesToMakers = true
-            #expect(try Set(exchange.send(control).versions).isSuperset(of: [theirs, mine]), "\(layout)")
-            #expect(try !exchange.send(control).versions.contains(beside), "\(layout)")
+            #expect(try Set(exchange.send(control: control).versions).isSuperset(of: [theirs, mine]), "\(layout)")
+            #expect(try !exchange.send(control: control).versions.contains(beside), "\(layout)")
             #expect(try exchange.send().versions == [beside], "\(layout): who asks for it sends all")
         }
     }

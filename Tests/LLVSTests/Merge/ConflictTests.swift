@@ -28,10 +28,12 @@ import Testing
     @Test("a preview has the conflicts of the merge, and stores nothing") func beforeAndAfter() throws {
         let (store, base, older, newer) = try fork("{\"a\":0,\"n\":1}", "{\"a\":1,\"n\":2}", "{\"a\":2,\"n\":3}")
         let versions = try store.allVersionIDs().count
-        let found = try store.conflicts(older.id, newer.id)
+        let found = try store.conflicts(between: older.id, and: newer.id)
         #expect(try paths(found.items) == ["d[\"a\"] pick"] && store.allVersionIDs().count == versions)
         #expect(found.items[0].version == nil && found.items[0].isByRules)
-        #expect(try store.conflicts(base.id, newer.id).items.isEmpty && store.conflicts(newer.id, newer.id).items.isEmpty)
+        #expect(
+            try store.conflicts(between: base.id, and: newer.id).items.isEmpty
+                && store.conflicts(between: newer.id, and: newer.id).items.isEmpty)
         let merged = try merge(store, older, newer), explained = try store.explain(merged.id)
         #expect(explained.areRecorded && explained.digest == found.digest && explained.items.map(\.record) == found.items.map(\.record))
         #expect(explained.items[0].version == merged.id)
@@ -50,15 +52,15 @@ import Testing
         open = try store.openConflicts(at: edited.id)
         #expect(paths(open) == ["d[\"a\"] pick"])
         #expect(try store.openConflicts(at: edited.id, Store.ConflictQuery(only: id("x"))).isEmpty)
-        let older1 = try store.makeVersion(basedOn: edited.id, changes: store.choose(open[0], .older, at: edited.id))
+        let older1 = try store.makeVersion(basedOn: edited.id, changes: store.resolve(open[0], with: .older, at: edited.id))
         #expect(try store.text("d", older1) == "{\"a\":1,\"b\":7,\"c\":1}" && store.openConflicts(at: older1.id).isEmpty)
-        let stands = try store.makeVersion(basedOn: edited.id, changes: store.choose(open[0], .result, at: edited.id))
+        let stands = try store.makeVersion(basedOn: edited.id, changes: store.resolve(open[0], with: .result, at: edited.id))
         #expect(try store.text("d", stands) == store.text("d", edited) && store.openConflicts(at: stands.id).isEmpty)
         // One device chose and the other did not. The choice is an edit and prevails in the merge.
         let both = try merge(store, older1, store.set(["d": "{\"a\":2,\"b\":7,\"c\":2}"], edited))
         #expect(try store.text("d", both) == "{\"a\":1,\"b\":7,\"c\":2}" && store.openConflicts(at: both.id).isEmpty)
         do {
-            _ = try store.choose(open[0], .older, at: older1.id)
+            _ = try store.resolve(open[0], with: .older, at: older1.id)
             Issue.record("a decided conflict was decided again")
         } catch let error as StoreError { #expect(error.code == .moved) }
     }
@@ -69,11 +71,11 @@ import Testing
         #expect(try paths(open) == ["d[\"n\"] delete-edit"] && store.text("d", merged) == "{\"n\":2}")
         for side in [Store.Choice.newer, .older] {
             do {
-                _ = try store.choose(open[0], side, at: merged.id)
+                _ = try store.resolve(open[0], with: side, at: merged.id)
                 Issue.record("a side of a counter was chosen")
             } catch let error as StoreError { #expect(error.code == .invalidArgument) }
         }
-        let stands = try store.makeVersion(basedOn: merged.id, changes: store.choose(open[0], .result, at: merged.id))
+        let stands = try store.makeVersion(basedOn: merged.id, changes: store.resolve(open[0], with: .result, at: merged.id))
         #expect(try store.openConflicts(at: stands.id).isEmpty)
     }
 

@@ -204,10 +204,10 @@ import Testing
         #expect(place.files.keys.allSatisfy { $0.hasPrefix("pack1/") } && place.versions() == a.ids)
         var options = Exchange.URLOptions()
         options.keys = try Array("words".utf8).withUnsafeBytes { try RemoteKeys(passphrase: $0) }
-        #expect(throws: StoreError.self) { try Exchange(store: a.store, url: "file:///nowhere?layout=bridged", place: options) }
+        #expect(throws: StoreError.self) { try Exchange(store: a.store, url: "file:///nowhere?layout=bridged", options: options) }
         options.keys = nil
         options.layout = .bridged
-        #expect(throws: StoreError.self) { try Exchange(store: a.store, url: "memory:x", place: options) }
+        #expect(throws: StoreError.self) { try Exchange(store: a.store, url: "memory:x", options: options) }
     }
 
     @Test func aFolder() throws {

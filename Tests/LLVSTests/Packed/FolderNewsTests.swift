@@ -16,7 +16,7 @@ import Testing
 
         init(_ folder: String, _ query: String, _ place: Exchange.URLOptions = Exchange.URLOptions()) throws {
             store = try memoryStore()
-            exchange = try Exchange(store: store, url: "file://\(folder)\(query)", place: place)
+            exchange = try Exchange(store: store, url: "file://\(folder)\(query)", options: place)
         }
         func save(_ name: String, _ data: [UInt8] = [1]) throws {
             try store.makeVersion(basedOn: store.heads().last?.id, changes: [.update(try ValueID(name), data: data)])

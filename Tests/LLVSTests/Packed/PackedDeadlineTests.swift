@@ -72,12 +72,12 @@ import Testing
         try fill(a, 4..<52)
         let before = line.now
         var calls = 0
-        while try !within(3, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
+        while try !within(3, line, { _ = try a.exchange.send(control: $0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && calls > 3 && calls < 10, "\(calls)")
         #expect(line.now - before < 12.5)
         // The reader needs several calls, too, and receives everything.
         calls = 0
-        while try !within(4, line, { _ = try b.exchange.retrieve($0) }), calls < 20 { calls += 1 }
+        while try !within(4, line, { _ = try b.exchange.retrieve(control: $0) }), calls < 20 { calls += 1 }
         #expect(b.ids == a.ids && calls > 1 && calls < 10, "\(calls)")
     }
 
@@ -89,14 +89,14 @@ import Testing
         try fill(a, 4..<5, 20 << 20)
         let before = line.now
         var calls = 0
-        while try !within(9, line, { _ = try a.exchange.send($0) }), calls < 20 { calls += 1 }
+        while try !within(9, line, { _ = try a.exchange.send(control: $0) }), calls < 20 { calls += 1 }
         #expect(place.versions() == a.ids && place.names(.blob).count == 3 && calls == 2)
         #expect(line.now - before < 20.5, "no part was sent twice")
         // A value is read in one piece. A transfer that was not begun because of the rate is tried when the rate is old.
-        #expect(try !within(9, line) { _ = try b.exchange.retrieve($0) })
+        #expect(try !within(9, line) { _ = try b.exchange.retrieve(control: $0) })
         #expect(b.ids.count == 4 && line.now - before < 21)
         line.now += TransferRate.life
-        _ = try b.exchange.retrieve(OperationControl(token: CancelToken(end: line.now + 9)))
+        _ = try b.exchange.retrieve(control: OperationControl(token: CancelToken(end: line.now + 9)))
         #expect(b.ids == a.ids)
     }
 }

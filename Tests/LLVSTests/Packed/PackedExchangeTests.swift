@@ -520,15 +520,15 @@ import Testing
     /// The stages in a status.
     @Test func stages() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2)
-        final class Told: @unchecked Sendable { var seen: Set<Progress.Stage> = [] }
+        final class Told: @unchecked Sendable { var seen: Set<OperationProgress.Stage> = [] }
         let told = Told(),
             control = OperationControl(progress: {
                 told.seen.insert($0.stage); return true
             })
         for n in 0..<4 {
             try a.save("\(n)")
-            _ = try a.exchange.retrieve(control)
-            _ = try a.exchange.send(control)
+            _ = try a.exchange.retrieve(control: control)
+            _ = try a.exchange.send(control: control)
             place.clock += 3
         }
         #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .folding, .deleting]), "\(told.seen)")

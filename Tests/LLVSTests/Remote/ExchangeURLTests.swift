@@ -20,11 +20,11 @@ import Testing
             let version = try here.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [1])])
             let sending = try Exchange(store: here, url: url)
             _ = try sending.send()
-            try there.attach(url: url)
+            try there.connect(to: url)
             #expect(try there.sync().move.to == version.id, "\(url)")
             #expect(there.exchanges.map(\.name) == [ExchangeURL.name(url)])
             sending.close()
-            #expect(throws: StoreError.self, "the same twice") { try there.attach(url: url) }
+            #expect(throws: StoreError.self, "the same twice") { try there.connect(to: url) }
         }
         #expect(try FolderTransport(path: directory.path + "/a place").list(OperationControl()).versions.count == 1)
     }
@@ -46,7 +46,7 @@ import Testing
         func code(_ url: String, _ change: (inout Exchange.URLOptions) -> Void) -> StoreError.Code? {
             var place = Exchange.URLOptions()
             change(&place)
-            do { _ = try Exchange(store: store, url: url, place: place); return nil } catch { return (error as? StoreError)?.code }
+            do { _ = try Exchange(store: store, url: url, options: place); return nil } catch { return (error as? StoreError)?.code }
         }
         #expect(code("file://\(directory.path)/none") { $0.mustExist = true } == .notFound)
         let server = "https+webdav://localhost:1/x"

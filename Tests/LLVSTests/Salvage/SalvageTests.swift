@@ -273,7 +273,7 @@ import Testing
         #expect(
             errorCode {
                 _ = try Snapshots(store: target, transport: memory).restore(
-                    OperationControl(progress: { $0.stage != .adding || $0.completed <= 1_000 }))
+                    control: OperationControl(progress: { $0.stage != .adding || $0.completed <= 1_000 }))
             } == .cancelled)
         let kept = try target.statistics().versions
         #expect(kept > 1 && kept < 1_200)

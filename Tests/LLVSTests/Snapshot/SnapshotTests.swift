@@ -204,7 +204,8 @@ import Testing
         for stop in 0..<100 {
             let calls = Counter(),
                 stopped = code {
-                    _ = try Snapshots(store: source, transport: memory).put(OperationControl(progress: { _ in calls.next() != stop }))
+                    _ = try Snapshots(store: source, transport: memory).put(
+                        control: OperationControl(progress: { _ in calls.next() != stop }))
                 }
             if stopped == nil { break }
             #expect(stopped == .cancelled)
@@ -213,7 +214,8 @@ import Testing
         for stop in 0..<100 {
             let target = try Store.inMemory(), calls = Counter()
             let stopped = code {
-                _ = try Snapshots(store: target, transport: memory).restore(OperationControl(progress: { _ in calls.next() != stop }))
+                _ = try Snapshots(store: target, transport: memory).restore(
+                    control: OperationControl(progress: { _ in calls.next() != stop }))
             }
             for id in try target.allVersionIDs() { #expect(try target.changes(madeIn: id) == source.changes(madeIn: id)) }
             if stopped == nil { #expect(try target.hasSameVersions(as: source)); return }

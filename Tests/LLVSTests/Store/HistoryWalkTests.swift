@@ -179,7 +179,7 @@ import Testing
         }
         let token = CancelToken()
         token.cancel()
-        #expect(throws: StoreError.self) { try store.walk(HistoryQuery(value: ValueID("x")), OperationControl(token: token)) }
+        #expect(throws: StoreError.self) { try store.walk(HistoryQuery(value: ValueID("x")), control: OperationControl(token: token)) }
     }
 
     private final class Calls: @unchecked Sendable {

@@ -381,7 +381,7 @@ import Testing
         let base = try store.set(["k": "0"], nil)
         expectEnd {
             _ = try store.verify(
-                OperationControl(progress: { _ in
+                control: OperationControl(progress: { _ in
                     _ = try store.set(["k": "1"], base)
                     return try store.reloadHistory() >= 0
                 }))

@@ -151,7 +151,7 @@ import Testing
         let root = try store.set(["k": "0"], nil)
         nonisolated(unsafe) var calls = 0
         let report = try store.verify(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 calls += 1
                 if calls == 1 { _ = try store.set(["k": "1"], root) }
                 return true
@@ -172,7 +172,7 @@ import Testing
             #expect(
                 code {
                     try store.mergeHeads(
-                        into: root.id, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, metadata: Metadata(), control)
+                        into: root.id, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, metadata: Metadata(), control: control)
                 } == .cancelled)
             #expect(try store.heads().count == 4 && store.allVersionIDs().count == 5)
         }
@@ -206,7 +206,7 @@ import Testing
         try store.makeVersion(basedOn: nil, changes: (0..<8).map { .insert(try id("\($0)"), data: large) })
         nonisolated(unsafe) var calls = 0
         _ = try store.verify(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 calls += 1; return true
             }))
         #expect(calls >= 8)

@@ -286,14 +286,14 @@ import Testing
         _ = try store.makeVersion(basedOn: first.id, changes: [.remove(id("a"))])
         let token = CancelToken()
         token.cancel()
-        #expect(errorCode { _ = try store.size(SizeQuery(), OperationControl(token: token)) } == .cancelled)
+        #expect(errorCode { _ = try store.size(SizeQuery(), control: OperationControl(token: token)) } == .cancelled)
         nonisolated(unsafe) var stages: Set<UInt32> = []
         _ = try store.size(
             SizeQuery(),
-            OperationControl(progress: {
+            control: OperationControl(progress: {
                 stages.insert($0.stage.rawValue); return true
             }))
-        #expect(stages == [Progress.Stage.reading.rawValue])
+        #expect(stages == [OperationProgress.Stage.reading.rawValue])
         try store.close()
         #expect(errorCode { _ = try store.size() } == .closed)
     }

@@ -196,12 +196,12 @@ import Testing
         let store = try open()
         #expect {
             try store.compact(
-                OperationControl(progress: { _ in
+                control: OperationControl(progress: { _ in
                     try store.compact(); return true
                 }))
         } throws: { ($0 as? StoreError)?.code == .busy }
         _ = try? store.compact(
-            OperationControl(progress: { _ in
+            control: OperationControl(progress: { _ in
                 try store.close(); return true
             }))
         #expect(try contents(open()).count == 7)

@@ -121,12 +121,12 @@ import Testing
         #expect(left.count == count - 1_000, "\(left.count)")
         // Each change is read and added, once to the rehearsal and once to the store.
         let target = try memoryStore()
-        let restored = try Self.steps { _ = try Snapshots(store: target, transport: place).restore($0) }
+        let restored = try Self.steps { _ = try Snapshots(store: target, transport: place).restore(control: $0) }
         #expect(restored >= 2 * count, "\(restored)")
         #expect(try target.statistics().versions == 1)
         let looks = Looks()
         let stopped = #expect(throws: StoreError.self) {
-            try Snapshots(store: memoryStore(), transport: place).restore(OperationControl(progress: { _ in looks.count() < 6 }))
+            try Snapshots(store: memoryStore(), transport: place).restore(control: OperationControl(progress: { _ in looks.count() < 6 }))
         }
         #expect(stopped?.code == .cancelled && looks.number == 6)
     }
@@ -166,7 +166,7 @@ import Testing
         let references = (0..<count).map { #"{"valueReference":{"valueId":"id \#($0)","storedVersionId":"other"}}"# }.joined(separator: ",")
         try temporary.write("maps/__llvs_values/__/llvs_root/r/oot.json", #"{"children":{"values":[\#(references)]}}"#)
         func steps() throws -> Int {
-            try Self.steps { control in _ = try StoreImporter.importStore(at: temporary.path, into: memoryStore(), control) }
+            try Self.steps { control in _ = try StoreImporter.importStore(at: temporary.path, into: memoryStore(), control: control) }
         }
         let few = try steps()
         #expect(few >= 2 * count, "values of the index, and changes")
@@ -222,7 +222,7 @@ import Testing
         }
         let exchange = try Exchange(store: memoryStore(), transport: FolderTransport(path: temporary.path))
         // Each file is listed, found to lack its changes, found to be absent from the store, requested, sorted (twice), and found to wait.
-        #expect(try Self.steps { _ = try exchange.retrieve($0) } >= 7 * count)
+        #expect(try Self.steps { _ = try exchange.retrieve(control: $0) } >= 7 * count)
     }
 
     /// In a folder full of foreign names, a send visits each name when it is listed (twice), when it checks which versions since the last
@@ -235,7 +235,7 @@ import Testing
             let exchange = try Exchange(store: store, transport: FolderTransport(path: temporary.path))
             try store.makeVersion(basedOn: nil, changes: [], id: VersionID("mine"))
             try store.makeVersion(basedOn: nil, changes: [.insert(ValueID("x"), data: [1])])
-            return try Self.steps { _ = try exchange.send($0) }
+            return try Self.steps { _ = try exchange.send(control: $0) }
         }
         let few = try steps(1_000), more = try steps(3_000)
         #expect(more - few == 4 * 2_000, "\(few), \(more)")
@@ -296,7 +296,7 @@ import Testing
         let one = try Store(path: temporary.path + "/store"), other = try Store(path: temporary.path + "/store")
         _ = try Self.line(one, 3)
         token.cancel()
-        let stopped = #expect(throws: StoreError.self) { try other.reloadHistory(OperationControl(token: token)) }
+        let stopped = #expect(throws: StoreError.self) { try other.reloadHistory(control: OperationControl(token: token)) }
         #expect(stopped?.code == .cancelled)
         #expect(try other.reloadHistory() == 3)
     }
@@ -317,8 +317,8 @@ import Testing
         let blocker = try SQLiteConnection(path, .write)
         let calls: [(String, (OperationControl) throws -> Void)] = [
             ("adding", { _ = try store.add([received], $0) }),
-            ("merging", { _ = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
-            ("merging heads", { _ = try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange, $0) }),
+            ("merging", { _ = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
+            ("merging heads", { _ = try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
         ]
         for (name, call) in calls {
             let token = CancelToken()

@@ -62,7 +62,7 @@ import Testing
         nonisolated(unsafe) var calls = 0
         let ended = Parallel.finishes {
             _ = try? store.verify(
-                OperationControl(progress: { progress in
+                control: OperationControl(progress: { progress in
                     // Act in the middle, while the storage is being read.
                     guard progress.stage == .verifying, progress.completed > 0 else { return true }
                     lock.withLock { calls += 1 }

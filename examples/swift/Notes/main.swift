@@ -33,32 +33,32 @@ func text(_ value: Value?) -> String { value.map { String(decoding: $0.data, as:
 func saveAndMerge(in directory: String) async throws {
     // begin: saving
     let store = try await Store.open(path: directory + "/notes.llvs")
-    let note = try ValueID("note/1")
-    let first = try await store.makeVersion(basedOn: nil, changes: [.insert(note, data: Array("hello".utf8))])
-    let second = try await store.makeVersion(basedOn: first.id, changes: [.update(note, data: Array("hello, world".utf8))])
+    let note: ValueID = "note/1"
+    let first = try await store.makeVersion(basedOn: nil, changes: [.insert(note, text: "hello")])
+    let second = try await store.makeVersion(basedOn: first.id, changes: [.update(note, text: "hello, world")])
     // Every version remains readable.
-    print("was: \(text(try store.value(note, at: first.id))), is: \(text(try store.value(note, at: second.id)))")
+    print("was: \(text(try await store.value(note, at: first.id))), is: \(text(try await store.value(note, at: second.id)))")
     // end: saving
 
     // begin: branching
     var draft = Metadata()
     draft.branch = "draft"
-    let milk = try Value.Change.insert(ValueID("note/2"), data: Array("milk".utf8))
+    let milk = Value.Change.insert("note/2", text: "milk")
     let mine = try await store.makeVersion(
-        basedOn: second.id, changes: [.update(note, data: Array("hello, Ann".utf8)), milk], metadata: draft)
-    let theirs = try await store.makeVersion(basedOn: second.id, changes: [.update(note, data: Array("hello, Ben".utf8))])
+        basedOn: second.id, changes: [.update(note, text: "hello, Ann"), milk], metadata: draft)
+    let theirs = try await store.makeVersion(basedOn: second.id, changes: [.update(note, text: "hello, Ben")])
     print("heads on the branch: \(try store.heads(onBranch: "draft").count), in all: \(try store.heads().count)")
     // end: branching
 
     // begin: merging
     let merged = try await store.merge(mine.id, with: theirs.id, arbiter: BothTexts())
-    for value in try store.values(at: merged.id, limit: 10) { print("merged: \(value.id) = \(text(value))") }
+    for value in try await store.values(at: merged.id, limit: 10) { print("merged: \(value.id) = \(text(value))") }
     // end: merging
 
     // begin: verifying
     let report = try await store.verify { progress in _ = progress.completed }
     print("\(report.versions) versions, whole: \(report.isWhole)")
-    try store.close()
+    try await store.close()
     // end: verifying
 }
 
@@ -81,30 +81,30 @@ func exchange(in directory: String) async throws {
     // begin: rules
     // Notes are merged field by field; `visits` is a counter. The store holds the rules, and exchanges send them.
     let rules = #"{"merge":1,"ids":{"note/":{"/visits":"counter"}}}"#
-    for device in [phone, laptop] { try device.register(Array(rules.utf8)) }
+    for device in [phone, laptop] { try await device.register(rules) }
     // end: rules
 
     // begin: syncing
-    let note = try ValueID("note/1")
-    try await phone.save([.insert(note, data: Array(#"{"text":"milk","visits":1}"#.utf8))])
+    let note: ValueID = "note/1"
+    try await phone.save([.insert(note, text: #"{"text":"milk","visits":1}"#)])
     for device in [phone, laptop] { try await device.sync() }
     // Both devices save while they are offline.
-    try await phone.save([.update(note, data: Array(#"{"text":"oat milk","visits":2}"#.utf8))])
-    try await laptop.save([.update(note, data: Array(#"{"text":"milk","visits":4}"#.utf8))])
+    try await phone.save([.update(note, text: #"{"text":"oat milk","visits":2}"#)])
+    try await laptop.save([.update(note, text: #"{"text":"milk","visits":4}"#)])
     for device in [phone, laptop, phone] { try await device.sync() }
-    print("phone: \(text(try phone.value(note)))")
-    print("laptop: \(text(try laptop.value(note))), at the same version: \(phone.currentVersion == laptop.currentVersion)")
+    print("phone: \(text(try await phone.value(note)))")
+    print("laptop: \(text(try await laptop.value(note))), at the same version: \(phone.currentVersion == laptop.currentVersion)")
     // end: syncing
 
     // begin: observing
     // The laptop observes the folder, and syncs when new files arrive.
     let news = try exchange.news(), moves = laptop.moves()
     let listening = Task { for await _ in news { try await laptop.sync() } }
-    let call = try ValueID("note/2")
-    try await phone.save([.insert(call, data: Array(#"{"text":"call Ann"}"#.utf8))])
+    let call: ValueID = "note/2"
+    try await phone.save([.insert(call, text: #"{"text":"call Ann"}"#)])
     try await phone.sync()
     for await version in moves {
-        guard let value = try laptop.store.value(call, at: version) else { continue }
+        guard let value = try await laptop.store.value(call, at: version) else { continue }
         print("the laptop heard of \(text(value))")
         break
     }
@@ -118,11 +118,11 @@ func exchange(in directory: String) async throws {
     syncing.cancel()
     do {
         _ = try await syncing.value
-    } catch StoreError.cancelled {
+    } catch is CancellationError {
         // Versions that were transferred completely are kept. Sync again later.
     }
     // end: cancelling
-    for device in [phone, laptop] { try device.close() }
+    for device in [phone, laptop] { try await device.close() }
 }
 
 /// A new directory in the system's temporary directory.

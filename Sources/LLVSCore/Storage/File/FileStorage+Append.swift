@@ -2,7 +2,7 @@ extension FileStorage {
     /// Batches up to this size are written in one call.
     static let scratchSize = 256 << 10
 
-    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
         if isReadOnly { throw StorageRange.readOnly(description) }
         let frameSize = try SegmentWriter.frameSize(records, of: description)

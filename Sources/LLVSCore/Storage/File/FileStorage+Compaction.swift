@@ -13,7 +13,7 @@ extension FileStorage {
     /// The fewest segments that are worth compacting.
     static let fewestFolded = 4
 
-    public func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
+    package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport {
         let report = CompactionReport()
         if isReadOnly {
             if trigger == .request { throw StorageRange.readOnly(description) }

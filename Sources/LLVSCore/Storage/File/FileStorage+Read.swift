@@ -1,5 +1,5 @@
 extension FileStorage {
-    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
         guard !place.offset.addingReportingOverflow(place.length).overflow else { throw StorageRange.unknownPlace(description) }
         if try readOpen(place.segment, buffer, at: place.offset + offset) == buffer.count { return }
@@ -25,7 +25,7 @@ extension FileStorage {
             path: path)
     }
 
-    public func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    package func readSegment(_ segment: UInt32, at position: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         if let count = try readOpen(segment, buffer, at: position) { return count }
         guard let file = try file(of: segment) else { return 0 }
         do throws(Errno) { return try System.pread(file.descriptor, buffer, at: position) } catch {
@@ -75,7 +75,7 @@ extension FileStorage {
         }
     }
 
-    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path(of: place), place.offset) }
+    package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path(of: place), place.offset) }
 
     private func path(of place: RecordPlace) -> String {
         state.withLock {

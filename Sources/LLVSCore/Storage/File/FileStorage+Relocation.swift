@@ -122,7 +122,7 @@ extension FileStorage {
         }
     }
 
-    public func currentPlace(_ place: RecordPlace) -> RecordPlace {
+    package func currentPlace(_ place: RecordPlace) -> RecordPlace {
         state.withLock {
             var place = place
             // Each step leads to a newer segment. An invalid list must not cause an endless loop.

@@ -1,5 +1,5 @@
 extension FileStorage {
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+    package func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try state.withLock { try checkOpen() }
         let buffer = ScanBuffer()
         var names =

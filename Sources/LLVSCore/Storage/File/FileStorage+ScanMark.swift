@@ -9,7 +9,7 @@
 /// older copy may be as long, with unused room at its end. A skipped segment was compacted into another, and `currentPlace` leads no row
 /// of the history to it: it may be gone, and then has no name. Any other missing segment may have been compacted since.
 extension FileStorage {
-    public func scanMark() -> [UInt8]? {
+    package func scanMark() -> [UInt8]? {
         let names = (try? segmentNames()).map { Set($0) } ?? []
         return state.withLock {
             guard !closed, damageList.isEmpty, durability.unsynced.isEmpty, !segments.contains(where: { $0.pinned != nil }) else {
@@ -42,7 +42,7 @@ extension FileStorage {
         }
     }
 
-    public func resume(_ mark: [UInt8]) -> [UInt32]? {
+    package func resume(_ mark: [UInt8]) -> [UInt32]? {
         var passed: Set<String> = []
         var known: [Known] = []
         let isWhole = mark.withUnsafeBytes { raw in
@@ -149,7 +149,7 @@ extension FileStorage {
         return known.lastFrame &+ UInt64(FrameFormat.frameHeaderSize) &+ size == known.position
     }
 
-    public func forgetResumed() {
+    package func forgetResumed() {
         state.withLock {
             descriptors.removeAll()
             segments = []

@@ -16,7 +16,7 @@ struct DurabilityState {
 }
 
 extension FileStorage {
-    public func sync() throws {
+    package func sync() throws {
         try state.withLock { try checkOpen() }
         if isReadOnly { return }
         // A call that waits for another's sync finds nothing left to do. Concurrent commits share one sync: `GroupCommit` in the store.

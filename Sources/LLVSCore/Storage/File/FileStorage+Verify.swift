@@ -1,6 +1,6 @@
 extension FileStorage {
     /// Reads every byte of every segment and blob. Does not change the state of `scan`, so readers may run at the same time.
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let known = try state.withLock {
             try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) }
         }
@@ -152,7 +152,7 @@ extension FileStorage {
     // MARK: Salvaging
 
     /// Reads every segment for anything that may be a record.
-    public func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func salvage(_ control: OperationControl, found: (RecordPlace) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         for old in state.withLock({ damageList }) where old.file == directory.marker { try damage(old) }
         let paced = control.paced(.verifying, doing: "Salvaging \(description)")
         let names = try segmentNames(paced).sorted(), buffer = ScanBuffer()

@@ -10,49 +10,49 @@
 /// Opening and reading write nothing in an existing store. `append` takes one system call, `scan` one per unsealed segment and the time
 /// for new records, `read` one system call. On a network file system, only one host may use a store at a time: locks and the order of
 /// writes do not hold between hosts.
-public final class FileStorage: Storage, @unchecked Sendable {
+package final class FileStorage: Storage, @unchecked Sendable {
     // Sendable: `appending` guards what is documented to be under it, `state` the rest.
     /// How a directory is used.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// Whether to create the store if there is none.
-        public var create = true
+        package var create = true
         /// Whether to never write anything (caches go to memory, or to `cacheDirectory` if given).
-        public var readOnly = false
+        package var readOnly = false
         /// At `full`, a blob is durable before the record that names it is written.
-        public var durability = Durability.full
+        package var durability = Durability.full
         /// Where caches are stored; nil for in the store. Must be outside of a synced folder, and used by one store only.
-        public var cacheDirectory: String?
+        package var cacheDirectory: String?
         /// The size in bytes at which a segment is sealed and a new one begun. A single larger batch is allowed.
-        public var segmentLimit: UInt64 = 64 << 20
+        package var segmentLimit: UInt64 = 64 << 20
         /// The most segments that are kept open for reading.
-        public var openFiles = 64
+        package var openFiles = 64
         /// When small segments are compacted into large ones.
-        public var compaction = Compaction.automatic
+        package var compaction = Compaction.automatic
         /// At close, more small segments than this are compacted; at opening, more than four times as many.
-        public var compactionThreshold = 64
+        package var compactionThreshold = 64
         /// Seconds for which compacted segments are retained, so that a program that copies the directory misses nothing.
-        public var compactionGrace: Double = 900
+        package var compactionGrace: Double = 900
         /// Names versions in damage reports.
-        public var inspector: RecordInspector?
+        package var inspector: RecordInspector?
         /// Tests pass failing system calls here.
         var system = FileSystem()
         /// Options of a durable store, which is created if there is none, with its caches inside.
-        public init() {}
+        package init() {}
     }
 
-    public let description: String
-    public let isReadOnly: Bool
-    public var path: String { directory.path }
+    package let description: String
+    package let isReadOnly: Bool
+    package var path: String { directory.path }
     /// A syncing program may bring large values after the records that name them. Their directory is created with the first one.
-    public var watchedPlaces: [WatchedDirectory] {
+    package var watchedPlaces: [WatchedDirectory] {
         [
             WatchedDirectory(directory.segments, names: { $0.hasSuffix(".seg") }),
             WatchedDirectory(directory.blobs, isOptional: true, names: { $0.hasSuffix(".blob") }),
             WatchedDirectory(directory.path, names: { ["segments", "blobs"].contains($0) }),
         ]
     }
-    public let blobThreshold: Int? = 1 << 20
-    public let blockShape = BlockShape.segments(8 << 10)
+    package let blobThreshold: Int? = 1 << 20
+    package let blockShape = BlockShape.segments(8 << 10)
 
     let directory: StoreDirectory
     /// The directory that was opened, and its identity. While it is open, no other directory gets its number. Guarded by `state`.
@@ -96,7 +96,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     /// Opens the store at `path`, or creates one there.
     /// - Throws: `.notFound`, `.notAStore`, `.notADirectory`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.io`.
-    public init(path: String, options: Options = Options()) throws {
+    package init(path: String, options: Options = Options()) throws {
         let directory = try StoreDirectory(path)
         self.directory = directory
         self.options = options
@@ -116,11 +116,11 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     deinit { Memory.release(scratch) }
 
-    public var damages: [StorageDamage] { state.withLock { damageList } }
+    package var damages: [StorageDamage] { state.withLock { damageList } }
 
-    public func room() -> StorageRoom? { System.room(directory.path) }
+    package func room() -> StorageRoom? { System.room(directory.path) }
 
-    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
+    package func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }
         all.syncs = syncs.withLock { $0 }
         for (folder, isSegments) in [(directory.segmentsFolder, true), (directory.blobsFolder, false), (caches.folder, false)] {
@@ -136,7 +136,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return all
     }
 
-    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+    package func cacheBytes(_ control: PacedControl) throws -> UInt64 {
         var bytes: UInt64 = 0
         do {
             try caches.folder.forEachName(control) { name in
@@ -148,7 +148,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
 
     /// Syncs everything and seals this process's segment, so that the next process to open the store need not check it.
-    public func close(discarding: Bool) throws {
+    package func close(discarding: Bool) throws {
         if discarding { discard(); return }
         appending.lock()
         defer { appending.unlock() }
@@ -204,7 +204,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
     }
 
     /// Throws if the directory is no longer the one that was opened.
-    public func checkPresence(_ doing: String) throws {
+    package func checkPresence(_ doing: String) throws {
         if let identity = state.withLock({ held?.identity }), identity.isGone(from: directory.path) {
             throw StoreError.gone(doing, description, path: directory.path)
         }
@@ -217,9 +217,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
 
     // MARK: Blobs and caches
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try storeBlob(data, digest: SHA256.digest(data)) }
+    package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { try storeBlob(data, digest: SHA256.digest(data)) }
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID {
+    package func storeBlob(_ data: UnsafeRawBufferPointer, digest: [UInt8]) throws -> BlobID {
         try checkWritable()
         try checkPresence("Adding a value to")
         let (id, size) = try blobs.store(data, digest)
@@ -229,7 +229,7 @@ public final class FileStorage: Storage, @unchecked Sendable {
         return id
     }
 
-    public func blobWriter(size: Int?) throws -> any BlobWriter {
+    package func blobWriter(size: Int?) throws -> any BlobWriter {
         try checkWritable()
         try checkPresence("Adding a value to")
         return try FileBlobWriter(blobs, size: size) { [self] written in
@@ -239,9 +239,9 @@ public final class FileStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func removeBlob(_ id: BlobID) { blobs.remove(id) }
+    package func removeBlob(_ id: BlobID) { blobs.remove(id) }
 
-    public func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
+    package func replaceBlob(_ id: BlobID, _ data: UnsafeRawBufferPointer, digest: [UInt8]) throws {
         try checkWritable()
         try checkPresence("Rewriting a value in")
         let written = try blobs.replace(id, data, digest)
@@ -250,37 +250,37 @@ public final class FileStorage: Storage, @unchecked Sendable {
         }
     }
 
-    public func hasBlob(_ id: BlobID) throws -> Bool {
+    package func hasBlob(_ id: BlobID) throws -> Bool {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return false }
         return try blobs.has(id)
     }
 
-    public var blobMark: BlobMark? { blobs.mark }
+    package var blobMark: BlobMark? { blobs.mark }
 
-    public func blobTells(_ id: BlobID) -> [UInt8]? {
+    package func blobTells(_ id: BlobID) -> [UInt8]? {
         guard (try? state.withLock({ try checkOpen() })) != nil else { return nil }
         return blobs.tells(id)
     }
 
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         try state.withLock { try checkOpen() }
         try blobs.read(id, at: offset, into: buffer)
     }
 
-    public func cacheGet(_ name: String) throws -> [UInt8]? {
+    package func cacheGet(_ name: String) throws -> [UInt8]? {
         try state.withLock { try checkOpen() }
         return try caches.get(name)
     }
-    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+    package func cachePut(_ name: String, _ data: [UInt8]) throws {
         try state.withLock { try checkOpen() }
         try checkPresence("Writing a cache to")
         try caches.put(name, data)
     }
-    public func cacheDelete(_ name: String) throws {
+    package func cacheDelete(_ name: String) throws {
         try state.withLock { try checkOpen() }
         try caches.delete(name)
     }
-    public func openNote(_ name: String) throws -> any StorageNote {
+    package func openNote(_ name: String) throws -> any StorageNote {
         try CacheName.check(name)
         try state.withLock { try checkOpen() }
         try checkPresence("Opening a note in")
@@ -296,12 +296,12 @@ public final class FileStorage: Storage, @unchecked Sendable {
             isBehindSegments: true)
         return file ?? CachedNote(self, name, claim)
     }
-    public func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
-    public func cacheOpen(_ name: String) throws -> OpenCache? {
+    package func cacheLocation(_ name: String) -> String { caches.path + "/" + name + ".cache" }
+    package func cacheOpen(_ name: String) throws -> OpenCache? {
         try state.withLock { try checkOpen() }
         return try caches.open(name)
     }
-    public func cacheWriter(_ name: String?) throws -> any CacheWriter {
+    package func cacheWriter(_ name: String?) throws -> any CacheWriter {
         try state.withLock { try checkOpen() }
         try checkPresence("Writing a cache to")
         return try caches.writer(name)

@@ -4,7 +4,7 @@ extension SQLiteStorage {
     static let inRecords: UInt32 = 0
     static let inChunks: UInt32 = 1
 
-    public func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }

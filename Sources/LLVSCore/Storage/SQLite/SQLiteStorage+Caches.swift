@@ -1,7 +1,7 @@
 /// Stores caches in rows of their own table, and notes in files beside the database.
 extension SQLiteStorage {
-    public func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
-    public func cacheOpen(_ name: String) throws -> OpenCache? {
+    package func cacheGet(_ name: String) throws -> [UInt8]? { try cache(name) { try Memory.copy($0, "Reading a cache") } }
+    package func cacheOpen(_ name: String) throws -> OpenCache? {
         try cache(name) {
             try Memory.expect($0.count, "Opening a cache")
             return OpenCache(copying: $0)
@@ -31,7 +31,7 @@ extension SQLiteStorage {
         }
     }
 
-    public func cacheBytes(_ control: PacedControl) throws -> UInt64 {
+    package func cacheBytes(_ control: PacedControl) throws -> UInt64 {
         try checkOpen()
         return try readers.use { connection in
             var bytes: Int64 = 0
@@ -44,7 +44,7 @@ extension SQLiteStorage {
         }
     }
 
-    public func cachePut(_ name: String, _ data: [UInt8]) throws {
+    package func cachePut(_ name: String, _ data: [UInt8]) throws {
         try CacheName.check(name)
         try checkOpen()
         if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
@@ -64,7 +64,7 @@ extension SQLiteStorage {
     }
 
     /// Uses a file beside the database: a transaction for each save would take as long as the save.
-    public func openNote(_ name: String) throws -> any StorageNote {
+    package func openNote(_ name: String) throws -> any StorageNote {
         try CacheName.check(name)
         try checkOpen()
         let claim = isReadOnly ? nil : try FileIdentity(path).map { try NoteClaim(name, of: $0) }
@@ -77,7 +77,7 @@ extension SQLiteStorage {
         return file ?? CachedNote(self, name, claim)
     }
 
-    public func cacheDelete(_ name: String) throws {
+    package func cacheDelete(_ name: String) throws {
         try CacheName.check(name)
         try checkOpen()
         if isReadOnly { state.withLock { memoryCaches[name] = .some(nil) }; return }

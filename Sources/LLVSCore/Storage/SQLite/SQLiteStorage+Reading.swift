@@ -1,8 +1,8 @@
 /// Reads bytes of records by their places.
 extension SQLiteStorage {
-    public func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path, place.offset) }
+    package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { (path, place.offset) }
 
-    public func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         _ = try StorageRange.check(offset, buffer.count, within: place.length, of: description)
         try checkOpen()
         let number = Int64(bitPattern: place.offset)
@@ -65,9 +65,9 @@ extension SQLiteStorage {
         }
     }
 
-    public func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
-    public func hasBlob(_ id: BlobID) -> Bool { false }
-    public func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
+    package func hasBlob(_ id: BlobID) -> Bool { false }
+    package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         throw StorageRange.noBlobs(description)
     }
 }

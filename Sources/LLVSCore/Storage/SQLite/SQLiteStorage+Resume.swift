@@ -5,7 +5,7 @@
 /// Rows are only added, in the order of `seq`, so later rows follow that row. The mark is in the same database, and exists only if the
 /// rows before it do. The row is checked all the same, in case another program has put other rows there.
 extension SQLiteStorage {
-    public func scanMark() -> [UInt8]? {
+    package func scanMark() -> [UInt8]? {
         guard let last = state.withLock({ closed || !damageList.isEmpty || !unreadable.isEmpty || lastSeen == 0 ? nil : lastSeen }),
             let row = try? identity(of: last)
         else { return nil }
@@ -16,7 +16,7 @@ extension SQLiteStorage {
         return mark.bytes
     }
 
-    public func resume(_ mark: [UInt8]) -> [UInt32]? {
+    package func resume(_ mark: [UInt8]) -> [UInt32]? {
         let read = mark.withUnsafeBytes { raw -> (last: UInt64, length: UInt64, checksum: UInt64)? in
             var reader = ByteReader(raw)
             guard let last = reader.varint(), let length = reader.varint(), let checksum = reader.varint(), reader.remaining == 0 else {
@@ -36,7 +36,7 @@ extension SQLiteStorage {
         }
     }
 
-    public func forgetResumed() {
+    package func forgetResumed() {
         state.withLock {
             lastSeen = 0
             needsSync = false

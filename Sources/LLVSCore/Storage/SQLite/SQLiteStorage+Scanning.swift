@@ -1,6 +1,6 @@
 /// Reads all rows: to find new ones, and to verify them.
 extension SQLiteStorage {
-    public func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
+    package func scan(_ control: PacedControl, _ found: (ScannedRecord) throws -> Void) throws {
         try checkOpen()
         try checkPresence("Reading versions from")
         let (last, own) = state.withLock { (lastSeen, self.own) }
@@ -59,7 +59,7 @@ extension SQLiteStorage {
         }
     }
 
-    public func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
+    package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         try checkOpen()
         let doing = "Verifying \(description)"
         try control.check(.verifying, 0, of: 0, doing: doing)

@@ -9,7 +9,7 @@ extension SQLiteStorage {
 
     /// Syncs the log. A commit at `full` syncs it as well. Commits of this process at `normal`, and commits of other processes, may not
     /// have.
-    public func sync() throws {
+    package func sync() throws {
         try checkOpen()
         guard !isReadOnly, state.withLock({ needsSync }) else { return }
         do {

@@ -7,43 +7,43 @@
 /// A batch is one transaction. Rows are only added, in the order in which transactions commit, so the new rows are those after the last
 /// one seen. SQLite does not check what it reads, so every row has a checksum (CRC-32C). Not for network file systems: SQLite's locks do
 /// not work there.
-public final class SQLiteStorage: Storage, @unchecked Sendable {
+package final class SQLiteStorage: Storage, @unchecked Sendable {
     // Sendable: `writing` guards what is documented to be under it, `state` the rest.
     /// How a database is used.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// Whether to create the database if there is none.
-        public var create = true
+        package var create = true
         /// Whether to never write anything.
-        public var readOnly = false
+        package var readOnly = false
         /// What a power cut may take.
-        public var durability = Durability.full
+        package var durability = Durability.full
         /// The seconds to wait for other writers.
-        public var busyTimeout: Double = 10
+        package var busyTimeout: Double = 10
         /// The permissions of a new database, and thereby of its log, restricted by the process's umask.
-        public var fileMode: UInt32 = 0o600
+        package var fileMode: UInt32 = 0o600
         /// Names versions in damage reports.
-        public var inspector: RecordInspector?
+        package var inspector: RecordInspector?
         /// Options of a durable database, which is created if there is none, with a timeout of 10 seconds for other writers.
-        public init() {}
+        package init() {}
 
         var patience: SQLiteConnection.Patience { SQLiteConnection.Patience(seconds: busyTimeout) }
     }
 
-    public let description: String
-    public let isReadOnly: Bool
+    package let description: String
+    package let isReadOnly: Bool
     /// The log is written at each commit, and the database when the log is merged into it.
-    public var watchedPlaces: [WatchedDirectory] {
+    package var watchedPlaces: [WatchedDirectory] {
         let name = String(path[(path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex)...])
         return [WatchedDirectory(Paths.parent(of: path), names: { $0 == name || $0 == name + "-wal" })]
     }
-    public let blobThreshold: Int? = nil
-    public let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
+    package let blobThreshold: Int? = nil
+    package let blockShape = BlockShape.records(SQLiteStorage.chunkSize)
 
     static let applicationID: Int64 = 0x4C4C_5653
     static let format: Int64 = 1
     package static let chunkSize = 65_536
 
-    public let path: String
+    package let path: String
     /// The path of its log, built once, since it is checked at each save.
     let logPath: String
     let options: Options
@@ -88,7 +88,7 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     /// Opens the database at `path`, or creates one there.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.permission`, `.noSpace`, `.readOnly`, `.busy`, `.io`.
-    public init(path: String, options: Options = Options()) throws {
+    package init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
                 .invalidArgument,
@@ -139,24 +139,24 @@ public final class SQLiteStorage: Storage, @unchecked Sendable {
 
     /// Throws if the files are not those that were opened: SQLite would continue with these and report success.
     /// - Complexity: a check of three files.
-    public func checkPresence(_ doing: String) throws {
+    package func checkPresence(_ doing: String) throws {
         for file in state.withLock({ opened }) where file.identity.isGone(from: file.path) {
             throw StoreError.gone(doing, description, path: file.path)
         }
     }
 
-    public var damages: [StorageDamage] { state.withLock { damageList } }
+    package var damages: [StorageDamage] { state.withLock { damageList } }
 
     /// Bytes are written to the log first, and then copied to the database, so records can use half of the free space.
-    public func room() -> StorageRoom? { System.room(path).map { StorageRoom(free: $0.free / 2, size: $0.size) } }
+    package func room() -> StorageRoom? { System.room(path).map { StorageRoom(free: $0.free / 2, size: $0.size) } }
 
-    public func statistics(_ control: PacedControl) throws -> StorageStatistics {
+    package func statistics(_ control: PacedControl) throws -> StorageStatistics {
         var all = state.withLock { counters }
         for suffix in ["", "-wal"] { all.bytes &+= (try? System.status(path + suffix))?.size ?? 0 }
         return all
     }
 
-    public func close(discarding: Bool) throws {
+    package func close(discarding: Bool) throws {
         if discarding {
             // Do not wait: another thread of the parent may have held the locks.
             if pthread_mutex_trylock(writing.raw) == 0 {

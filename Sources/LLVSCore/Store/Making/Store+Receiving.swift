@@ -48,7 +48,7 @@ extension Store {
     ///   - isVerifying: whether to read all present versions for damage.
     ///   - control: checked with stage `.adding`.
     /// - Throws: only errors of the storage and of the control. Then nothing of the batch is stored.
-    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, _ control: OperationControl = OperationControl()) throws
+    public func add(_ received: [ReceivedVersion], isVerifying: Bool = false, control: OperationControl = OperationControl()) throws
         -> [Addition]
     {
         try checkWritable("Adding versions")

@@ -77,7 +77,7 @@ package final class HistoryPages {
     /// - Throws: like `Store.walk`.
     package init(_ store: Store, _ query: HistoryQuery, _ control: OperationControl) throws {
         self.store = store
-        walk = try store.walk(query, control)
+        walk = try store.walk(query, control: control)
     }
 
     /// Returns the next page, which `make` makes of the versions and what each recorded of the queried value; nil at the end. If it
@@ -88,7 +88,7 @@ package final class HistoryPages {
     ) throws -> Made? {
         let limit = PageLimits.count(limit)
         while true {
-            if met.isEmpty { met = try walk.next(limit, control) }
+            if met.isEmpty { met = try walk.next(limit, control: control) }
             let steps = met.prefix(limit)
             if steps.isEmpty { return nil }
             // A version from a cache may turn out to be damaged. Then it and its descendants are no longer in the history.

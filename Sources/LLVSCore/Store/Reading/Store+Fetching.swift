@@ -1,7 +1,7 @@
 /// Fetches single values on the shortest path.
 extension Store {
     /// The result of a fetch.
-    @frozen public enum Fetched: Sendable {
+    package enum Fetched: Sendable {
         /// No value prevails under the id.
         case absent
         /// Its bytes were copied.
@@ -17,7 +17,7 @@ extension Store {
     ///     with locks held, and must neither call the store nor wait.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, and what `reserve` throws.
     /// - Complexity: O(length of the id + log values + size), and one read when the bytes are not in memory.
-    public func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
+    package func fetch(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?) throws
         -> Fetched
     {
         switch try fetchQuickly(id, at: version, into: reserve) {
@@ -27,7 +27,7 @@ extension Store {
     }
 
     /// Continues after `fetchQuickly`, and does not check again whether the map of the version is in memory.
-    public func fetch(
+    package func fetch(
         _ id: UnsafeRawBufferPointer, at version: VersionID, going unfinished: Unfinished,
         into reserve: (Int) throws -> UnsafeMutableRawPointer?
     ) throws -> Fetched {
@@ -85,7 +85,7 @@ extension Store {
     }
 
     /// The result of `fetchQuickly`.
-    public enum Quick: Sendable {
+    package enum Quick: Sendable {
         /// The fetch is complete.
         case fetched(Fetched)
         /// Fetching takes longer; the next step continues from the partial result.
@@ -93,7 +93,7 @@ extension Store {
     }
 
     /// The partial result of a fetch that was not quick.
-    public struct Unfinished: Sendable {
+    package struct Unfinished: Sendable {
         /// The ordinal of the version; nil if it is not in the history.
         var ordinal: UInt32?
         /// The location of the value; nil if the map of the version is not in memory.
@@ -111,7 +111,7 @@ extension Store {
     ///
     /// It holds the store's lock for readers once, and writes to no memory that other readers use: it counts no reference, allocates
     /// nothing, and never calls the host.
-    public func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
+    package func fetchQuickly(_ id: UnsafeRawBufferPointer, at version: VersionID, into reserve: (Int) throws -> UnsafeMutableRawPointer?)
         throws -> Quick
     {
         try ValueID.check(id)

@@ -8,7 +8,7 @@ extension Store {
     /// - Throws: `.cancelled`, errors of the progress callback, errors of the storage.
     /// - Complexity: O(versions + their changes), one or two reads for each version. It also builds the map of each head, unless it is
     ///   cached.
-    public func size(_ query: SizeQuery = SizeQuery(), _ control: OperationControl = OperationControl()) throws -> SizeReport {
+    public func size(_ query: SizeQuery = SizeQuery(), control: OperationControl = OperationControl()) throws -> SizeReport {
         let (heads, rows) = try lock.withRead {
             try checkOpenLocked()
             return (Array(dag.headOrdinals), dag.rows.count)

@@ -93,7 +93,7 @@ extension Store {
     /// - Parameters:
     ///   - id: the id of the value.
     ///   - control: checked with stage `.reading`.
-    public func versions(of id: ValueID, _ control: OperationControl = OperationControl()) throws -> [Version] {
+    public func versions(of id: ValueID, control: OperationControl = OperationControl()) throws -> [Version] {
         try checkOpen()
         let paced = control.paced(.reading, doing: "Finding the versions that stored \(id) in \(description)")
         try paced.look()
@@ -137,7 +137,7 @@ extension Store {
     ///   - range: only ids in it.
     ///   - control: called with the changes read, with stage `.reading`.
     public func recordedChanges(
-        madeIn id: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
+        madeIn id: VersionID, in range: IDRange = .all, control: OperationControl = OperationControl()
     ) throws -> [ChangeSummary] {
         let ordinal = try requireOrdinal(id)
         let paced = control.paced(.reading, doing: "Reading what version \(id) of \(self.description) changed")
@@ -205,7 +205,7 @@ extension Store {
     /// - Complexity: grows with what was recorded between the two if their chains of first predecessors meet near, else with what differs
     ///   in the range; not with the size of the store.
     public func differences(
-        from a: VersionID, to b: VersionID, in range: IDRange = .all, _ control: OperationControl = OperationControl()
+        from a: VersionID, to b: VersionID, in range: IDRange = .all, control: OperationControl = OperationControl()
     ) throws -> [ChangeSummary] {
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
         let paced = control.paced(.reading, doing: "Comparing versions \(a) and \(b) of \(self.description)")

@@ -32,7 +32,7 @@ extension Store {
     /// - Parameters:
     ///  - limit: the most versions to return; the newest ones.
     ///  - control: checked with stage `.listing`.
-    public func heads(limit: Int = .max, _ control: OperationControl = OperationControl()) throws -> [Version] {
+    public func heads(limit: Int = .max, control: OperationControl = OperationControl()) throws -> [Version] {
         let control = control.paced(.listing, doing: "Listing the heads of \(description)")
         try control.look()
         return try readableVersions(control) {
@@ -69,7 +69,7 @@ extension Store {
     ///  - limit: the most versions to return; the newest ones.
     ///  - control: checked with stage `.listing`.
     public func heads(
-        onBranch branch: String, limit: Int = .max, _ control: OperationControl = OperationControl()
+        onBranch branch: String, limit: Int = .max, control: OperationControl = OperationControl()
     ) throws -> [Version] {
         let control = control.paced(.listing, doing: "Listing the heads of \(description)")
         try control.look()
@@ -85,7 +85,7 @@ extension Store {
     /// - Parameters:
     ///  - id: a version of the history.
     ///  - control: checked with stage `.listing`.
-    public func successors(of id: VersionID, _ control: OperationControl = OperationControl()) throws -> [Version] {
+    public func successors(of id: VersionID, control: OperationControl = OperationControl()) throws -> [Version] {
         let control = control.paced(.listing, doing: "Listing the successors of \(id) in \(description)")
         try control.look()
         let ordinal = try requireOrdinal(id)
@@ -99,7 +99,7 @@ extension Store {
 
     /// Returns all versions, each after its predecessors. O(versions × log versions).
     /// - Parameter control: checked with stage `.listing`.
-    public func allVersionIDs(_ control: OperationControl = OperationControl()) throws -> [VersionID] {
+    public func allVersionIDs(control: OperationControl = OperationControl()) throws -> [VersionID] {
         let control = control.paced(.listing, doing: "Listing the versions of \(description)")
         try control.look()
         return try lock.withRead {
@@ -114,7 +114,7 @@ extension Store {
     ///  - a: a version of the history.
     ///  - b: another one.
     ///  - control: checked with stage `.reading`.
-    public func isAncestor(_ a: VersionID, of b: VersionID, _ control: OperationControl = OperationControl()) throws -> Bool {
+    public func isAncestor(_ a: VersionID, of b: VersionID, control: OperationControl = OperationControl()) throws -> Bool {
         let control = control.paced(.reading, doing: "Checking whether \(b) descends from \(a) in \(description)")
         try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)
@@ -127,7 +127,7 @@ extension Store {
     ///  - a: a version of the history.
     ///  - b: another one.
     ///  - control: checked with stage `.reading`.
-    public func mergeBases(_ a: VersionID, _ b: VersionID, _ control: OperationControl = OperationControl()) throws -> [VersionID] {
+    public func mergeBases(_ a: VersionID, _ b: VersionID, control: OperationControl = OperationControl()) throws -> [VersionID] {
         let control = control.paced(.reading, doing: "Finding the common ancestors of \(a) and \(b) in \(description)")
         try control.look()
         let x = try requireOrdinal(a), y = try requireOrdinal(b)

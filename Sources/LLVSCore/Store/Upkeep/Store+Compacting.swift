@@ -11,10 +11,10 @@ extension Store {
     /// - Throws: `.readOnly`, `.closed`, `.cancelled`, `.noSpace`, `.io`; `.busy` within the progress callback of a compaction.
     /// - Complexity: reads and writes the content of small files.
     @discardableResult
-    public func compact(_ control: OperationControl = OperationControl()) throws -> CompactionReport {
+    public func compact(control: OperationControl = OperationControl()) throws -> CompactionReport {
         try checkWritable("Compacting")
         // After this, additions of other processes are known, and their places lead to the compacted segment.
-        try reloadHistory(control)
+        try reloadHistory(control: control)
         return try compact(.request, control)
     }
 

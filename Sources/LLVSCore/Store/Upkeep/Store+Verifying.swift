@@ -27,7 +27,7 @@ public struct VerifyReport: Sendable {
 extension Store {
     /// Reads every record and every value, and compares the caches of the history and of maps with them.
     package func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
-        try reloadHistory(control)
+        try reloadHistory(control: control)
         var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
         // Without the commit lock, since the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })

@@ -55,7 +55,7 @@ enum ConflictsTarget {
         Examining.attempt { try register(given.added, in: store, at: newer.id) }
         Examining.attempt { try takeBack(older.id, newer.id, in: store) }
         let arbiter = how & 128 != 0 ? RulesArbiter() : RulesArbiter(merger: App(given)), query = Store.ConflictQuery(arbiter: arbiter)
-        let found = try store.conflicts(newer.id, older.id, query)
+        let found = try store.conflicts(between: newer.id, and: older.id, query)
         let merged = try store.merge(newer.id, with: older.id, arbiter: arbiter)
         let again = how & 128 != 0 ? RulesArbiter() : RulesArbiter(merger: App(given))
         let explained = try store.explain(merged.id, Store.ConflictQuery(arbiter: again))
@@ -75,7 +75,7 @@ enum ConflictsTarget {
     private static func decide(_ conflict: Conflict, at version: VersionID, in store: Store, isForged: Bool = false) throws {
         for choice in [Store.Choice.newer, .older, .result] {
             Examining.attempt {
-                let changes = try store.choose(conflict, choice, at: version)
+                let changes = try store.resolve(conflict, with: choice, at: version)
                 let chosen = try store.makeVersion(basedOn: version, changes: changes)
                 if isForged { return }
                 require(try !store.openConflicts(at: chosen.id).contains { $0.record == conflict.record }, "a chosen conflict is closed")

@@ -74,7 +74,7 @@ for (id, conflicts) in try phone.openConflicts() {
         func text(_ json: [UInt8]?) -> String { json.map { String(decoding: $0, as: UTF8.self) } ?? "nothing" }
         let record = conflict.record
         print("open: \(id) \(text(record.path)): \(text(record.newer)) stands, the other is \(text(record.older))")
-        try phone.choose(.older, in: conflict)
+        try phone.resolve(conflict, with: .older)
     }
 }
 try exchangeAll()

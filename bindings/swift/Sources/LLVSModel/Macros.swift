@@ -22,13 +22,14 @@
 /// overrides that. Rules for other places are in a static member `rules` (`StorableModel.rules`).
 /// - Parameter prefix: the prefix of the ids of its values, such as "contact/". No other model may use it.
 @attached(
-    extension, conformances: StorableModel,
-    names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(idPrefix))
+    extension, conformances: ModelPart, StorableModel,
+    names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(memberPaths), named(idPrefix))
 public macro Model(prefix: String) = #externalMacro(module: "LLVSModelMacros", type: "ModelMacro")
 
 /// Lets a structure be a part of a model: a member, or an element of a list.
 @attached(
-    extension, conformances: ModelPart, names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns))
+    extension, conformances: ModelPart,
+    names: named(CodingKeys), named(init(from:)), named(encode(to:)), named(mergePatterns), named(memberPaths))
 public macro Model() = #externalMacro(module: "LLVSModelMacros", type: "ModelMacro")
 
 /// Sets how a member is merged: `@Merge(.counter) var visits = 0`.

@@ -22,7 +22,7 @@ public struct MergePattern: Sendable, Hashable {
         own.isByID = given.rule.isEmpty && implied["key"] != nil
         let contradicted = given.contradicted.map { "the rules say different things of \"\($0)\"; keep one" }
         own.problem =
-            contradicted ?? own.mismatch(type) ?? own.uselessRemoval(type, given.rule)
+            rules.lazy.compactMap(\.problem).first ?? contradicted ?? own.mismatch(type) ?? own.uselessRemoval(type, given.rule)
             ?? initial.flatMap { own.otherAbsent($0, given.rule) ?? own.begin(with: $0) }
         let isWhole = ["register", "counter", "text"].contains(own.kind) || (own.kind == "set" && own.rule["key"] == nil)
         let inside = isWhole ? [] : MemberType.inside(type)

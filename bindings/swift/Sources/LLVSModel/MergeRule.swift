@@ -2,8 +2,10 @@
 public struct MergeRule: Sendable, Hashable {
     /// Members of the rule as in the rules of a store: a name, and JSON text.
     let members: [String: String]
+    /// Why it is invalid; nil if it is valid.
+    var problem: String?
 
-    private init(_ members: [String: String]) { self.members = members }
+    init(_ members: [String: String]) { self.members = members }
     private static func kind(_ name: String) -> MergeRule { MergeRule(["as": JSONText.string(name)]) }
 
     // MARK: Kinds

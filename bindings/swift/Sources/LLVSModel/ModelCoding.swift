@@ -34,6 +34,11 @@ public enum ModelCoding {
         return decoder
     }
 
+    /// Encodes a value as it is written in a member.
+    static func jsonValue<Value: Encodable>(_ value: Value) throws -> JSONValue {
+        try decoder().decode([JSONValue].self, from: Data(ModelEncoder.node(of: [value]).bytes)).first ?? .null
+    }
+
     /// Encodes an object for writing.
     static func encoded<Model: StorableModel>(_ object: Model, _ id: ValueID) throws -> EncodedNode {
         do {

@@ -131,7 +131,7 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     ///   what `save` throws.
     @discardableResult
     public func edit(
-        _ id: String, else initial: Model? = nil, at version: VersionID? = nil, metadata: Metadata = Metadata(), group: String? = nil,
+        _ id: String, default initial: Model? = nil, at version: VersionID? = nil, metadata: Metadata = Metadata(), group: String? = nil,
         description: String? = nil, _ change: (inout Model) throws -> Void
     ) throws -> Version? {
         let valueID = try valueID(id), version = version ?? coordinator.currentVersion

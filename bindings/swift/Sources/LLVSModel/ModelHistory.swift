@@ -20,13 +20,13 @@ extension ModelCollection {
     /// - Throws: `.cancelled`, and what the storage throws.
     /// - Complexity: proportional to the number of versions returned.
     public func history(
-        _ id: String, limit: Int = .max, _ control: OperationControl = OperationControl()
+        _ id: String, limit: Int = .max, control: OperationControl = OperationControl()
     ) throws -> [PastObject<Model>] {
         let valueID = try valueID(id), store = coordinator.store
-        let walk = try store.walk(HistoryQuery(value: valueID), control)
+        let walk = try store.walk(HistoryQuery(value: valueID), control: control)
         var found: [PastObject<Model>] = []
         while found.count < limit {
-            let page = try walk.next(min(64, limit - found.count), control)
+            let page = try walk.next(min(64, limit - found.count), control: control)
             if page.isEmpty { break }
             for step in page {
                 guard let version = try store.version(step.version), let kind = step.kind else { continue }
@@ -41,27 +41,27 @@ extension ModelCollection {
     }
 
     /// Returns the open conflicts of its values, by id, in the order of the ids. `choose` closes them. As `Store.openConflicts`.
-    public func openConflicts(_ control: OperationControl = OperationControl()) throws -> [(id: String, conflicts: [Conflict])] {
+    public func openConflicts(control: OperationControl = OperationControl()) throws -> [(id: String, conflicts: [Conflict])] {
         let prefix = Array(Model.idPrefix.utf8)
-        let found = try coordinator.store.openConflicts(at: coordinator.currentVersion, Store.ConflictQuery(), control)
+        let found = try coordinator.store.openConflicts(at: coordinator.currentVersion, Store.ConflictQuery(), control: control)
         let byID = Dictionary(grouping: found.filter { $0.id.bytes.starts(with: prefix) }, by: \.id)
         return byID.sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }.map { ($0.key.plain(Model.self), $0.value) }
     }
 
     /// Returns the open conflicts of one object.
-    public func openConflicts(of id: String, _ control: OperationControl = OperationControl()) throws -> [Conflict] {
+    public func openConflicts(of id: String, control: OperationControl = OperationControl()) throws -> [Conflict] {
         let query = Store.ConflictQuery(only: try valueID(id))
-        return try coordinator.store.openConflicts(at: coordinator.currentVersion, query, control)
+        return try coordinator.store.openConflicts(at: coordinator.currentVersion, query, control: control)
     }
 
     /// Closes an open conflict by a save: the choice becomes current.
     /// - Throws: `.moved` if the place has other contents by now, `.invalidArgument` as `Store.choose`, and what `StoreCoordinator.save`
     ///   throws.
     @discardableResult
-    public func choose(_ choice: Store.Choice, in conflict: Conflict, metadata: Metadata = Metadata()) throws -> Version? {
+    public func resolve(_ conflict: Conflict, with choice: Store.Choice, metadata: Metadata = Metadata()) throws -> Version? {
         while true {
             let base = coordinator.currentVersion
-            let changes = try coordinator.store.choose(conflict, choice, at: base)
+            let changes = try coordinator.store.resolve(conflict, with: choice, at: base)
             // If another call saved or merged meanwhile, retry at the new version.
             do {
                 return try coordinator.save(changes, metadata: metadata, expected: base)

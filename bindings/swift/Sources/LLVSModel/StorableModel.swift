@@ -4,6 +4,8 @@ import LLVS
 public protocol ModelPart: Codable, Sendable {
     /// Its rules for merging, by place.
     static var mergePatterns: [MergePattern] { get }
+    /// Its members by key path, for rules, indexes and conditions.
+    static var memberPaths: [ModelMember<Self>] { get }
 }
 
 /// A structure whose instances are values of a store. `@Model(prefix:)` makes one.
@@ -16,6 +18,11 @@ public protocol StorableModel: ModelPart {
     ///
     /// They replace rules of members for the same places.
     static var rules: [String: [MergeRule]] { get }
+    /// Indexes of the values, by which `ModelCollection.filter(where:)` and `ordered(by:)` find them; none by default. They are registered
+    /// with the rules, so a collection builds them at the first question.
+    ///
+    ///     static var indexes: [ModelIndex<Contact>] { [ModelIndex("contacts-by-name", on: \.last, \.first, text: .fold)] }
+    static var indexes: [ModelIndex<Self>] { get }
     /// The upgrades of values from form 1 to 2, from 2 to 3, and so on; none by default. A stored value is rewritten only when it is
     /// edited.
     static var upgrades: [ModelUpgrade] { get }
@@ -53,7 +60,10 @@ extension StorableModel {
             }
         }
         for (pattern, given) in rules { put(given.together.rule, at: pattern) }
-        return Array("{\"merge\":1,\"ids\":{\(JSONText.string(idPrefix)):\(JSONText.object(patterns))}}".utf8)
+        let ids = "\"ids\":{\(JSONText.string(idPrefix)):\(JSONText.object(patterns))}"
+        let indexes = Dictionary(indexes.map { ($0.name, $0.json) }) { $1 }
+        let declared = indexes.isEmpty ? "" : ",\"indexes\":\(JSONText.object(indexes))"
+        return Array("{\"merge\":1,\(ids)\(declared)}".utf8)
     }
 
     static var allPatterns: [MergePattern] { MergePattern.patterns(of: Self.self).filter { !$0.rule.isEmpty || $0.problem != nil } }
@@ -80,7 +90,13 @@ extension StorableModel {
                         .invalidArgument, "\(Self.self): the member \"\(pattern.pointer)\": \(problem).", path: pattern.pointer)
                 }
             }
+            if let problem = indexes.lazy.compactMap(\.problem).first {
+                throw StoreError(.invalidArgument, "\(Self.self): \(problem).")
+            }
             for (pattern, given) in rules {
+                if let problem = given.lazy.compactMap(\.problem).first {
+                    throw StoreError(.invalidArgument, "\(Self.self): the rules at \"\(pattern)\": \(problem).", path: pattern)
+                }
                 if let name = given.together.contradicted {
                     throw StoreError(
                         .invalidArgument, "\(Self.self): the rules at \"\(pattern)\" say different things of \"\(name)\"; keep one.",

@@ -16,11 +16,13 @@ public struct ModelMacro: ExtensionMacro {
         }
         let members = StoredMember.all(of: structure, in: context)
         let access = structure.modifiers.contains { ["public", "package"].contains($0.name.text) } ? "public " : ""
-        var made = [keys(members), initializer(members, access), encoder(members, access), patterns(members, access)]
+        var made = [
+            keys(members), initializer(members, access), encoder(members, access), patterns(members, access), paths(members, access),
+        ]
         if let prefix = prefix(of: node) {
             made.append("\(raw: access)static var idPrefix: String { \(prefix) }")
         }
-        let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.StorableModel"
+        let conformance = prefix(of: node) == nil ? "LLVSModel.ModelPart" : "LLVSModel.ModelPart, LLVSModel.StorableModel"
         let body = made.map(\.description).joined(separator: "\n")
         return [try ExtensionDeclSyntax("extension \(type.trimmed): \(raw: conformance) {\n\(raw: body)\n}")]
     }
@@ -86,6 +88,20 @@ public struct ModelMacro: ExtensionMacro {
         return """
             \(raw: access)static var mergePatterns: [LLVSModel.MergePattern] {
             \(raw: container) members: [LLVSModel.MergePattern] = []\(raw: used(members))
+            \(raw: list)
+            return members
+            }
+            """
+    }
+
+    private static func paths(_ members: [StoredItem], _ access: String) -> DeclSyntax {
+        let list = members.lines { member in
+            "members += LLVSModel.ModelMember.of(\\Self.\(member.name), \(member.key ?? "\"\(member.plainName)\""))"
+        }
+        let container = members.isEmpty ? "let" : "var"
+        return """
+            \(raw: access)static var memberPaths: [LLVSModel.ModelMember<Self>] {
+            \(raw: container) members: [LLVSModel.ModelMember<Self>] = []\(raw: used(members))
             \(raw: list)
             return members
             }

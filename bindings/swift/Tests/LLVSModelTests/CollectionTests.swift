@@ -116,14 +116,14 @@ struct Palette: Equatable {
         #expect(names.count == 1 && open.last?.conflicts == names && name.record.path == Array(#"["name"]"#.utf8))
         #expect(name.record.newer == Array("\"Beny\"".utf8) && name.record.older == Array("\"Benx\"".utf8))
         #expect(try phone["2"]?.name == "Beny")
-        try phone.choose(.older, in: name)
+        try phone.resolve(name, with: .older)
         #expect(try phone["2"]?.name == "Benx" && phone["2"]?.visits == 2 && phone.openConflicts(of: "2").isEmpty)
         // The choice is an ordinary save.
         let one = try #require(open.first?.conflicts.first)
-        try laptop.choose(.result, in: one)
+        try laptop.resolve(one, with: .result)
         try devices.sync()
         #expect(try laptop["2"]?.name == "Benx" && phone.openConflicts().map(\.conflicts.count) == [1])
-        let error = #expect(throws: StoreError.self) { try phone.choose(.newer, in: name) }
+        let error = #expect(throws: StoreError.self) { try phone.resolve(name, with: .newer) }
         #expect(error?.code == .moved)
     }
 
@@ -250,7 +250,7 @@ struct Palette: Equatable {
 
     @Test func bothBeginOne() throws {
         let devices = try Devices(), people = try devices.phone.collection(Contact.self)
-        try people.edit("1", else: Contact(name: "Ann")) { mine in
+        try people.edit("1", default: Contact(name: "Ann")) { mine in
             var other = Contact(name: "Bob")
             (other.tags, other.town) = (["b"], "Ulm")
             try people.save(other, id: "1")
@@ -259,9 +259,9 @@ struct Palette: Equatable {
         }
         let found = try #require(try people["1"])
         #expect(found.name == "Bob" && found.tags == ["a", "b"] && found.town == "Ulm" && found.visits == 1)
-        try people.edit("2", else: Contact(name: "Ann")) { _ in try people.save(Contact(name: "Bob"), id: "2") }
+        try people.edit("2", default: Contact(name: "Ann")) { _ in try people.save(Contact(name: "Bob"), id: "2") }
         #expect(try people["2"]?.name == "Bob")
-        try people.edit("3", else: Contact(name: "Ann")) { _ in }
+        try people.edit("3", default: Contact(name: "Ann")) { _ in }
         #expect(try people["3"]?.name == "Ann", "nothing was changed, and it is begun")
     }
 

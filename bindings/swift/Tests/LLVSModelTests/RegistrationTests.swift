@@ -39,7 +39,7 @@ import Foundation
     @Test func devicesThatBeginApart() throws {
         let devices = try Devices()
         for (device, sold) in [(devices.phone, 5), (devices.laptop, 3)] {
-            try device.collection(Contact.self).edit("1", else: Contact(name: "Ann")) { $0.stock += sold }
+            try device.collection(Contact.self).edit("1", default: Contact(name: "Ann")) { $0.stock += sold }
         }
         try devices.sync()
         for device in [devices.phone, devices.laptop] {

@@ -22,11 +22,11 @@ import Testing
 
     @Test func membersAndOrders() throws {
         let devices = try Devices(), people = try people(devices)
-        #expect(try people.matching(["home_town": "Ulm"]).ids() == ["0", "2"])
-        #expect(try people.matching(["home_town": "Ulm"]).ordered(by: "name", reversed: true).ids() == ["2", "0"])
-        #expect(try people.matching(["name": "BEN"]).all().map(\.object.name) == ["ben"])
-        #expect(try people.matching(["tags": "friend"]).count() == 3 && people.matching(["tags": "t1"]).first()?.id == "1")
-        #expect(try people.matching(["visits": 2]).first()?.object.visits == 2 && people.matching(["visits": 7]).first() == nil)
+        #expect(try people.filter(where: ["home_town": "Ulm"]).ids() == ["0", "2"])
+        #expect(try people.filter(where: ["home_town": "Ulm"]).ordered(by: "name", reversed: true).ids() == ["2", "0"])
+        #expect(try people.filter(where: ["name": "BEN"]).all().map(\.object.name) == ["ben"])
+        #expect(try people.filter(where: ["tags": "friend"]).count() == 3 && people.filter(where: ["tags": "t1"]).first()?.id == "1")
+        #expect(try people.filter(where: ["visits": 2]).first()?.object.visits == 2 && people.filter(where: ["visits": 7]).first() == nil)
         #expect(try people.ordered(by: "name").all().map(\.object.name) == ["Ann", "ben", "Cyd", "Zoë"])
     }
 
@@ -42,8 +42,8 @@ import Testing
     @Test func whereNoIndexServes() throws {
         let devices = try Devices(), people = try people(devices)
         for selection in [
-            people.matching(["bio": "x"]), people.matching(["stock": 1]), people.ordered(by: "home_town", "tags"),
-            people.matching(["home_town": "Ulm", "visits": 1]),
+            people.filter(where: ["bio": "x"]), people.filter(where: ["stock": 1]), people.ordered(by: "home_town", "tags"),
+            people.filter(where: ["home_town": "Ulm", "visits": 1]),
         ] {
             #expect(throws: StoreError.self) { try selection.ids() }
             do { _ = try selection.count() } catch let error as StoreError { #expect(error.code == .notFound) }

@@ -8,7 +8,7 @@ import LLVS
 /// the loop, or release them.
 ///
 /// Several tasks may iterate over one sequence; each element goes to one of them. To give each task all elements, make a sequence for each.
-public struct Observations<Element: Sendable>: AsyncSequence, Sendable {
+public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     fileprivate let registration: Registration<Element>
 
     /// Starts observing.

@@ -1,0 +1,21 @@
+import LLVSModel
+
+@Model(prefix: "contact/")
+struct Contact {
+    var name = ""
+    var tags: Set<String> = []
+    @Merge(.counter) var visits = 0
+}
+
+func open(_ name: String, sharing folder: String) async throws -> ModelCollection<Contact> {
+    var options = StoreCoordinator.Options()
+    options.device = name
+    let device = try await StoreCoordinator.open(path: "\(name).llvs", options: options)
+    try await device.connect(to: folder)
+    return try await device.collection(Contact.self)
+}
+
+let phone = try await open("phone", sharing: "file:///tmp/contacts")
+let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
+try await phone.save(Contact(name: "Ann"), id: "ann")
+for device in [phone, laptop] { try await device.coordinator.sync() }
