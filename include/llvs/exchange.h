@@ -451,13 +451,15 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_pairing(LLVS_BORROWED llvs_excha
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
  * Joins competing keys, which an exchange reports as a problem LLVS_ERROR_KEYS_FORKED. A new epoch begins, with the members of this
- * device's side except those that the other side removed. Later exchanges report the members that only the other side has: add those that
- * you know again. Does nothing if no keys compete.
+ * device's side. Members whom the other side removed are removed, unless this side has removed any: a former member may have made the other
+ * keys. Later exchanges report these, and the members that only the other side has: remove or add again those that you know. Does nothing
+ * if no keys compete.
  * Errors: LLVS_ERROR_KEYS_FORKED (the makers of the other keys knew neither a key of this device's nor the passphrase, so they may be
- * strangers: nothing was changed), LLVS_ERROR_UNSUPPORTED (opened without keys), LLVS_ERROR_KEY_MISSING (the place has none yet, or they
- * are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_TOO_LARGE (this device has not read all files of keys yet: exchange again),
- * LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was
- * emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
+ * strangers; or this device has used neither keys: nothing was changed), LLVS_ERROR_UNSUPPORTED (opened without keys),
+ * LLVS_ERROR_KEY_MISSING (the place has none yet, or they are lost), LLVS_ERROR_WRONG_KEY, LLVS_ERROR_TOO_LARGE (this device has not read
+ * all files of keys yet: exchange again), LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place), LLVS_ERROR_TRANSPORT,
+ * LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO, LLVS_ERROR_CANCELLED,
+ * LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_join_keys(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_error **error);

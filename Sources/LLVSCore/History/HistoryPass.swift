@@ -147,6 +147,7 @@ private struct SidesWalk {
     private var queue = GenerationQueue()
     /// The number of queue entries that one side alone reaches, as far as known.
     private var open = 0
+    private(set) var visited = 0
 
     init(_ a: UInt32, _ b: UInt32) { self.a = a; self.b = b }
 
@@ -163,6 +164,7 @@ private struct SidesWalk {
             if budget <= 0 { return nil }
             budget -= 1
             _ = queue.pop()
+            visited += 1
             Work.versions.count()
             let side = marks[ordinal] ?? .both
             let row = dag.rows[Int(ordinal)]
@@ -209,6 +211,8 @@ package struct UndosApart: HistoryPass {
         /// All versions of the second side alone, if they are collected.
         package var all: [UInt32] = []
         package var mergesLeft = false, mergesRight = false
+        /// The number of versions that were visited.
+        package var visited = 0
     }
 
     private var walk: SidesWalk
@@ -232,6 +236,7 @@ package struct UndosApart: HistoryPass {
             }
             return true
         }
+        found.visited = walk.visited
         self.found = found
         return isOver == nil ? nil : found
     }

@@ -30,6 +30,8 @@ public enum Work: UInt32 {
     case documents = 12
     /// Values that were looked up at a version, to undo saves.
     case undoneValues = 13
+    /// Versions that were considered for a value, to undo saves.
+    case undoneSteps = 14
 
     #if DEBUG
     /// Adds to the count of this thread, in debug builds alone.

@@ -10,6 +10,9 @@ struct KeyFileNotes: Equatable, Sendable {
         case useless
         /// Unreadable, but may become readable.
         case open
+        /// The place does not return its bytes now. It may be a ring.
+        case withheld
+        var mayChange: Bool { self == .open || self == .withheld }
     }
     /// The rings that this device could open and that a holder of known keys made. First the rings that count, newest first; then competing
     /// rings; then rings that are not listed now.
@@ -22,7 +25,9 @@ struct KeyFileNotes: Equatable, Sendable {
     var tried: [KeyFileName: Outcome] = [:]
     /// The files at which the last call ended: among those to read for the first time, and those to read again.
     var next = KeyFileName.passphrase(id: .zero), nextAgain = KeyFileName.passphrase(id: .zero)
-    /// A digest of the identities with which the files were read.
+    /// For a new device: the file behind which it began to read all files once, in order; nil if it has not begun, or has read all.
+    var turn: KeyFileName?
+    /// A digest of the identities with which they were read.
     private(set) var identities = PackID.zero
 
     /// The most rings that are remembered, and of `strange` ones.
@@ -42,10 +47,12 @@ struct KeyFileNotes: Equatable, Sendable {
     /// Forgets the outcomes of other identities.
     mutating func begin(_ identities: [AgeIdentity]) {
         let text = identities.map(\.recipient).sorted().flatMap(\.bytes), digest = KeyFileName.id(of: text)
-        if digest != self.identities { (tried, self.identities) = ([:], digest) }
+        if digest != self.identities { (tried, turn, self.identities) = ([:], nil, digest) }
     }
     mutating func note(_ name: KeyFileName, _ outcome: Outcome) {
-        guard tried[name] != nil || tried.count < KeyFileNotes.triedLimit else { return }
+        // A file that is withheld is counted in any case: a new device waits for it.
+        let limit = outcome == .withheld ? 2 * KeyFileNotes.triedLimit : KeyFileNotes.triedLimit
+        guard tried[name] != nil || tried.count < limit else { return }
         tried[name] = outcome
     }
     /// Remembers rings that opened, besides former ones: those may only be absent from a listing. A ring for which there is no room is
@@ -89,12 +96,19 @@ struct KeyFileNotes: Equatable, Sendable {
             if known.contains(name) { chosen.known.append(name); continue }
             switch tried[name] {
             case nil: chosen.new.append(name)
-            case .open: chosen.again.append(name)
+            case .open, .withheld: chosen.again.append(name)
             case .others, .useless: break
             }
         }
+        chosen.new = KeyFileNotes.turned(chosen.new, from: next)
+        if isNew {
+            // Only so many files are remembered as read. The others have been read once when the turn ends where it began.
+            let end = turn ?? next
+            turn = end
+            chosen.new = chosen.new.filter { KeyFileNotes.isReached($0, from: next, to: end) }
+        }
         chosen.left = max(0, chosen.new.count - most)
-        chosen.new = Array(KeyFileNotes.turned(chosen.new, from: next).prefix(most))
+        chosen.new = Array(chosen.new.prefix(most))
         chosen.again = Array(KeyFileNotes.turned(chosen.again, from: nextAgain).prefix(KeyFileNotes.again))
         return chosen
     }
@@ -104,15 +118,20 @@ struct KeyFileNotes: Equatable, Sendable {
         guard names.count > limit else { return names }
         let known = known, strangers = names.filter { !known.contains($0) }
         let passphrases = strangers.filter { $0.epoch == 0 }.prefix(limit), rings = strangers.filter { $0.epoch > 0 }
-        let again = KeyFileNotes.turned(rings.filter { tried[$0] == .open }, from: nextAgain).prefix(KeyFileNotes.again)
+        let again = KeyFileNotes.turned(rings.filter { tried[$0]?.mayChange == true }, from: nextAgain).prefix(KeyFileNotes.again)
         let new = KeyFileNotes.turned(rings.filter { tried[$0] == nil }, from: next)
         let old = rings.filter { tried[$0] != nil && !again.contains($0) }
         return passphrases + names.filter(known.contains) + again + (new + old).prefix(limit)
     }
+    /// The order in which files are read.
+    private static func isBehind(_ one: KeyFileName, _ other: KeyFileName) -> Bool { (other.id, other.epoch) < (one.id, one.epoch) }
     /// Returns the names in their order, beginning behind one.
     private static func turned(_ names: [KeyFileName], from name: KeyFileName) -> [KeyFileName] {
-        func isBehind(_ one: KeyFileName, _ other: KeyFileName) -> Bool { (other.id, other.epoch) < (one.id, one.epoch) }
         let sorted = names.sorted { isBehind($1, $0) }
         return sorted.filter { isBehind($0, name) } + sorted.filter { !isBehind($0, name) }
+    }
+    /// Returns whether a turn that begins behind one name reaches another at its end or before. If both are the same, it reaches all.
+    private static func isReached(_ name: KeyFileName, from start: KeyFileName, to end: KeyFileName) -> Bool {
+        isBehind(end, start) ? isBehind(name, start) && !isBehind(name, end) : isBehind(name, start) || !isBehind(name, end)
     }
 }

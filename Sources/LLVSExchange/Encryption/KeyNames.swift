@@ -58,6 +58,7 @@ package protocol KeyDirectory: AnyObject {
     /// Returns whether the place has anything besides keys: roots, packs, parts of values.
     func holdsData() throws -> Bool
     /// Returns the bytes of a file; nil if it is missing. Of a file with more than `limit` bytes returns one more than `limit`.
+    /// - Throws: `KeyFiles.Withheld` if the place returns other files, but not this one.
     func read(_ name: String, limit: Int) throws -> [UInt8]?
     /// Creates a file, whole or not at all. An existing file of that name can only have the same bytes.
     func create(_ name: String, _ bytes: [UInt8]) throws

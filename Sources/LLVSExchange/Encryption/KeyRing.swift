@@ -41,19 +41,25 @@ struct KeyRing: Sendable {
     var members: [KeyMember]
     /// The former members.
     var removed: [AgeRecipient]
+    /// Members of earlier epochs who lack the newest one, as far as its maker knew: who opens this ring alone reports them as well.
+    var lacking: [KeyMember]
     /// The first line, and the tags over it, of a ring that was read.
     private var line: Secret?
     private var tags: [AgeRecipient: [UInt8]] = [:]
 
     /// The most bytes of the plaintext, and of the file.
     static let sizeLimit = 1 << 20, fileLimit = 2 << 20
-    static let epochsLimit = 1_024, membersLimit = 500, removedLimit = 4_096, nameLimit = 256
+    static let epochsLimit = 1_024, membersLimit = 500, removedLimit = 4_096, nameLimit = 256, lackingLimit = 64
+    /// The most epochs of competing keys that are joined: a ring holds few epochs, and a former member can make many.
+    static let joinedLimit = 64
 
-    init(store: PackID, epochs: [KeyEpoch], members: [KeyMember], removed: [AgeRecipient]) throws {
+    init(store: PackID, epochs: [KeyEpoch], members: [KeyMember], removed: [AgeRecipient], lacking: [KeyMember] = []) throws {
         self.store = store
         self.epochs = epochs.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) }
         self.members = members.sorted { $0.recipient < $1.recipient }
         self.removed = removed.sorted()
+        let known = Set(members.map(\.recipient)).union(removed)
+        self.lacking = Array(lacking.filter { !known.contains($0.recipient) }.prefix(KeyRing.lackingLimit))
         guard epochs.count <= KeyRing.epochsLimit, !epochs.isEmpty, members.count <= KeyRing.membersLimit,
             removed.count <= KeyRing.removedLimit
         else {
@@ -97,15 +103,24 @@ struct KeyRing: Sendable {
             try line.append(JSONString.encode(epoch.why))
             try line.append("}")
         }
-        try line.append("],\"members\":[")
-        for (i, member) in members.enumerated() {
-            try line.append("\(i > 0 ? "," : ""){\"name\":")
-            try line.append(JSONString.encode(member.name))
-            try line.append(",\"kind\":\"\(member.kind.rawValue)\",\"recipient\":\"\(member.recipient)\",\"added\":")
-            try line.append(JSONString.encode(member.added))
-            try line.append("}")
+        func append(_ members: [KeyMember]) throws {
+            for (i, member) in members.enumerated() {
+                try line.append("\(i > 0 ? "," : ""){\"name\":")
+                try line.append(JSONString.encode(member.name))
+                try line.append(",\"kind\":\"\(member.kind.rawValue)\",\"recipient\":\"\(member.recipient)\",\"added\":")
+                try line.append(JSONString.encode(member.added))
+                try line.append("}")
+            }
         }
-        try line.append("],\"removed\":[" + removed.map { "\"\($0)\"" }.joined(separator: ",") + "]}")
+        try line.append("],\"members\":[")
+        try append(members)
+        try line.append("],\"removed\":[" + removed.map { "\"\($0)\"" }.joined(separator: ",") + "]")
+        if !lacking.isEmpty {
+            try line.append(",\"lacking\":[")
+            try append(lacking)
+            try line.append("]")
+        }
+        try line.append("}")
         let whole = try Secret(capacity: KeyRing.sizeLimit)
         try line.withBytes { line in
             try whole.append(line)
@@ -122,7 +137,7 @@ struct KeyRing: Sendable {
 
     /// - Throws: `AgeFault`.
     init(_ plain: Secret, _ crypto: Crypto) throws {
-        store = .zero; epochs = []; members = []; removed = []
+        store = .zero; epochs = []; members = []; removed = []; lacking = []
         try plain.withBytes { bytes in
             guard let end = bytes.firstIndex(of: 0x0A) else { throw AgeFault.damaged("its keys have no tags") }
             let first = UnsafeRawBufferPointer(rebasing: bytes[..<end])
@@ -139,6 +154,8 @@ struct KeyRing: Sendable {
         guard let newest = epochs.last, !members.isEmpty, epochs.dropLast().last?.number != newest.number,
             Set(epochs.map(\.recipient)).count == epochs.count, Set(members.map(\.recipient)).count == members.count
         else { throw AgeFault.damaged("its keys are not complete") }
+        // Each number is the next one after an epoch that the ring holds as well. A joined ring with a higher one would leave few numbers.
+        guard Int(newest.number) <= epochs.count else { throw AgeFault.damaged("the number of its newest epoch is too high") }
         guard try isVouched(by: newest, crypto) else { throw AgeFault.damaged("its keys were not made by a holder of them") }
     }
 
@@ -178,22 +195,8 @@ struct KeyRing: Sendable {
                     guard let number, let identity else { throw AgeFault.damaged("an epoch of its keys is not complete") }
                     epochs.append(try KeyEpoch(number: number, identity: identity, made: made, why: why, crypto))
                 }
-            case "members":
-                try json.elements(atMost: KeyRing.membersLimit) { json in
-                    var recipient: AgeRecipient?, kind: KeyMember.Kind?, title = "", added = ""
-                    try json.members { name, json in
-                        switch name {
-                        case "recipient": recipient = try json.recipient()
-                        case "kind": kind = KeyMember.Kind(rawValue: try json.text())
-                        case "name": title = try json.text()
-                        case "added": added = try json.text()
-                        default: try json.skip()
-                        }
-                    }
-                    guard let recipient else { throw AgeFault.damaged("a member of its keys is not complete") }
-                    // An unknown kind has an identity, as a device has.
-                    members.append(KeyMember(name: title, kind: kind ?? .device, recipient: recipient, added: added))
-                }
+            case "members": members = try json.keyMembers(atMost: KeyRing.membersLimit)
+            case "lacking": lacking = try json.keyMembers(atMost: KeyRing.membersLimit)
             case "removed": try json.elements(atMost: KeyRing.removedLimit) { removed.append(try $0.recipient()) }
             default: try json.skip()
             }
@@ -222,6 +225,25 @@ struct KeyJSON {
             guard count <= limit else { throw AgeFault.tooLarge("a list of its keys has more than \(limit) entries") }
             try body(&self)
         }
+    }
+    mutating func keyMembers(atMost limit: Int) throws -> [KeyMember] {
+        var members: [KeyMember] = []
+        try elements(atMost: limit) { json in
+            var recipient: AgeRecipient?, kind: KeyMember.Kind?, title = "", added = ""
+            try json.members { name, json in
+                switch name {
+                case "recipient": recipient = try json.recipient()
+                case "kind": kind = KeyMember.Kind(rawValue: try json.text())
+                case "name": title = try json.text()
+                case "added": added = try json.text()
+                default: try json.skip()
+                }
+            }
+            guard let recipient else { throw AgeFault.damaged("a member of its keys is not complete") }
+            // An unknown kind has an identity, as a device has.
+            members.append(KeyMember(name: title, kind: kind ?? .device, recipient: recipient, added: added))
+        }
+        return members
     }
     mutating func checkFormat() throws {
         guard try reader.unsigned() <= 1 else { throw AgeFault(kind: .newer, why: "its keys are of a newer format") }

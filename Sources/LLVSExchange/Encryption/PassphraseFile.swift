@@ -29,7 +29,7 @@ enum PassphraseFile {
         return name
     }
 
-    /// - Throws: `AgeFault`, `KeyFiles.Gone`.
+    /// - Throws: `AgeFault`, `KeyFiles.Gone`, `KeyFiles.Withheld`.
     static func open(_ name: KeyFileName, _ passphrase: Secret, in place: KeyDirectory, _ crypto: Crypto) throws -> (AgeIdentity, PackID) {
         let bytes = try KeyFiles.read(name, in: place, limit: sizeLimit)
         let plain = try AgeReader.decrypt(bytes, .passphrase(passphrase), crypto, limit: sizeLimit).plain
@@ -60,6 +60,7 @@ enum PassphraseFile {
     ) throws -> [(name: KeyFileName, identity: AgeIdentity, store: PackID)] {
         try check(passphrase)
         var opened: [(name: KeyFileName, identity: AgeIdentity, store: PackID)] = [], isWrong = false, fault: AgeFault?
+        var withheld: StoreError?
         // If nothing may be deleted, each change of the passphrase leaves a file.
         var ordered = names, tries = 0
         if names.count > triedLimit {
@@ -73,9 +74,11 @@ enum PassphraseFile {
                 tries += 1
             } catch let found as AgeFault {
                 if found.kind == .wrongKey { (isWrong, tries) = (true, tries + 1) } else { fault = fault ?? found }
-            } catch is KeyFiles.Gone {}
+            } catch let found as KeyFiles.Withheld { withheld = withheld ?? found.error } catch is KeyFiles.Gone {}
         }
         if !opened.isEmpty { return opened }
+        // It may be the one.
+        if let withheld { throw withheld }
         if isWrong {
             let further = fault.map { " (One further file for a passphrase cannot be read: \($0.why).)" } ?? ""
             throw StoreError(
@@ -99,6 +102,8 @@ enum PassphraseFile {
 enum KeyFiles {
     /// A listed file is missing.
     struct Gone: Error {}
+    /// The place does not return the bytes of one file, and may return those of others.
+    struct Withheld: Error { let error: StoreError }
 
     static func missing(_ message: String) -> StoreError { StoreError(.keyMissing, message) }
 
@@ -117,7 +122,7 @@ enum KeyFiles {
     }
 
     /// Returns the bytes of a file, if they match its name.
-    /// - Throws: `AgeFault`, `Gone`, errors of the place.
+    /// - Throws: `AgeFault`, `Gone`, `Withheld`, errors of the place.
     static func read(_ name: KeyFileName, in place: KeyDirectory, limit: Int) throws -> [UInt8] {
         guard let bytes = try place.read(name.description, limit: limit) else { throw Gone() }
         guard bytes.count <= limit else { throw AgeFault.tooLarge("it has more than \(limit) bytes") }
@@ -129,7 +134,9 @@ enum KeyFiles {
     /// Writes a file, and reads it back. Files that it replaces must be deleted only afterwards.
     static func create(_ name: KeyFileName, _ bytes: [UInt8], in place: KeyDirectory) throws {
         try place.create(name.description, bytes)
-        guard try place.read(name.description, limit: bytes.count) == bytes else {
+        let written: [UInt8]?
+        do { written = try place.read(name.description, limit: bytes.count) } catch let found as Withheld { throw found.error }
+        guard written == bytes else {
             try? place.delete(name.description)
             throw StoreError(
                 .transport,

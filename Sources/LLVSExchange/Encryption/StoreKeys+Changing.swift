@@ -92,6 +92,8 @@ extension StoreKeys {
         // A device that has not seen these keys may be about to write.
         try clock.wait(StoreKeys.secondLook)
         let seen = try StoreKeys.open(place, stores: [], unlocking, pin: pin, &notes, crypto)
+        // It may be the ring of the other device.
+        if let withheld = seen.withheld { throw withheld }
         var all = [seen]
         for epoch in seen.forked where epoch.number == 1 {
             all.append(try StoreKeys.open(place, stores: [], unlocking, pin: Pin(number: 1, recipient: epoch.recipient), &notes, crypto))
@@ -137,7 +139,10 @@ extension StoreKeys {
                 .invalidArgument, "\(member.recipient) was removed from \(place.description). Let the device make a new identity.")
         }
         guard !members.contains(where: { $0.recipient == member.recipient }) else { return self }
-        let ring = try KeyRing(store: store, epochs: own, members: members + [member], removed: removed)
+        var member = member
+        // The passphrase of keys that were joined stays one, so that it is removed after a leak.
+        if leftOut.contains(where: { $0.recipient == member.recipient && $0.kind == .passphrase }) { member.kind = .passphrase }
+        let ring = try KeyRing(store: store, epochs: own, members: members + [member], removed: removed, lacking: leftOut)
         return try StoreKeys.write(ring, to: place, crypto, from: self)
     }
 
@@ -154,23 +159,27 @@ extension StoreKeys {
         }
         let rest = (members + new).filter { !gone.contains($0.recipient) }
         let ring = try KeyRing(
-            store: store, epochs: own + [next(after: own, why, clock, crypto)], members: rest, removed: removed + gone)
+            store: store, epochs: own + [next(after: own, why, clock, crypto)], members: rest, removed: removed + gone, lacking: leftOut)
         return try StoreKeys.write(ring, to: place, crypto, from: self)
     }
 
-    /// Joins competing keys: a new epoch that follows all epochs of both sides, with the members of this side that neither side removed.
-    /// Members of the other side alone are then `leftOut`: a former member may have added them.
+    /// Joins competing keys: a new epoch that follows all epochs of both sides, with the members of this side. Members of the other side
+    /// alone are then `leftOut`: a former member may have added them.
+    ///
+    /// If this side has removed nobody, the removals of the other side count. Otherwise a former member may have made that side, so its
+    /// removals are `disputed`.
     /// - Throws: `.keysForked` if an outsider may have made all the competing keys: none of their makers knew an epoch or the passphrase.
     func joining(in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {
         guard let fork else { return self }
         guard !others.isEmpty else { throw fork }
         var epochs: [AgeRecipient: KeyEpoch] = [:], removed = Set(removed)
         for epoch in self.epochs + others.flatMap(\.epochs) { epochs[epoch.recipient] = epoch }
-        for ring in others { removed.formUnion(ring.removed) }
+        if removed.isEmpty { for ring in others { removed.formUnion(ring.removed) } }
         let all = Array(epochs.values)
         let ring = try KeyRing(
             store: min(store, others.map(\.store).min() ?? store), epochs: all + [next(after: all, "joined", clock, crypto)],
-            members: members.filter { !removed.contains($0.recipient) }, removed: Array(removed))
+            members: members.filter { !removed.contains($0.recipient) }, removed: Array(removed),
+            lacking: leftOut + others.flatMap(\.members))
         return try StoreKeys.write(ring, to: place, crypto, problems: problems, beside: files)
     }
 
@@ -256,7 +265,7 @@ extension StoreKeys {
             store: ring.store, current: newest,
             epochs: (ring.epochs + (before?.epochs ?? []).filter { !ring.holds($0) })
                 .sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
-            members: ring.members, removed: ring.removed, forked: forked, leftOut: [], problems: before?.problems ?? problems,
+            members: ring.members, removed: ring.removed, forked: forked, leftOut: ring.lacking, problems: before?.problems ?? problems,
             others: before?.others ?? [], files: Array(([name] + (before?.files ?? files)).prefix(KeyFileNotes.ringsLimit)))
     }
 }

@@ -24,8 +24,13 @@ struct StoreKeys: Sendable {
     var strange: [KeyFileName] = []
     /// Whether all files of rings were read, in this call or before, and none is to be read again.
     var isWhole = true
-    /// Whether this device has never read all files of rings. An unread file may have newer keys.
-    var mayBeOld = false
+    /// Members whom joined keys list as removed, although this device's side has not removed them, and the file of these keys.
+    var disputed: [(member: KeyMember, file: KeyFileName)] = []
+    /// Why a device that has used no keys of the place yet receives, and sends nothing: other keys may be the right ones. Nil otherwise.
+    var doubt: StoreError?
+    var mayBeOld: Bool { doubt != nil }
+    /// The error of a file that the place did not return in this call.
+    var withheld: StoreError?
 
     /// Identifies the keys of an encrypted remote that a device has used, so that an attacker cannot make it accept other keys. Not secret.
     struct Pin: Hashable, Sendable {
@@ -48,8 +53,8 @@ struct StoreKeys: Sendable {
             .keysForked,
             others.isEmpty
                 ? other + "their maker knew neither these nor the passphrase, and may be a stranger. They are not used, and cannot be "
-                    + "joined. If no device of yours made them, remove \(strange.first.map { "pack1/keys/\($0)" } ?? "their files"). If "
-                    + "one did, let it start over: set the restoration state of its exchange to the word \"new\", once."
+                    + "joined. Remove \(strange.first.map { "pack1/keys/\($0)" } ?? "their files"). If a device of yours made them, let it "
+                    + "start over then: set the restoration state of its exchange to the word \"new\", once."
                 : other + "two devices made or renewed them at once, or a removed member made some. Check the members, then join the keys "
                     + "on one device.")
     }
@@ -62,12 +67,14 @@ struct StoreKeys: Sendable {
                 + "\"\(first.name)\" (\(first.recipient)). They were added while other keys were made, or by a removed member. Add each "
                 + "that you know again, after comparing its recipient on its device, and remove the others.")
     }
-    /// Why nothing is sent with these keys yet.
-    func isUnfinished(_ place: String) -> StoreError {
-        StoreError(
-            .tooLarge,
-            "This device has not read all files of keys in \(place), so newer keys than those that it found may be there. It receives, "
-                + "and sends nothing until then. \(StoreKeys.advice)")
+    /// Reports the members whom joined keys list as removed; nil if there are none.
+    var contested: StoreError? {
+        guard let (member, file) = disputed.first else { return nil }
+        return StoreError(
+            .keysForked,
+            "Members whom joined keys list as removed, and who are members all the same: \(disputed.count). The first is "
+                + "\"\(member.name)\" (\(member.recipient)). A former member may have made that list. Remove those again whom you removed. "
+                + "Then remove pack1/keys/\(file) if others are left.")
     }
     fileprivate static let advice =
         "Most were made by no device of the place. Exchange again, and further files are read. Or remove from pack1/keys/ the files that "
@@ -97,6 +104,7 @@ struct StoreKeys: Sendable {
                     + "from a copy: without them nothing in it can be read.")
         }
         let isNew = isNew || pin == nil
+        if !isNew { notes.turn = nil }
         var identities = unlocking.identities, secret: Set<AgeRecipient> = []
         if let passphrase = unlocking.passphrase {
             let opened = try PassphraseFile.openAll(passphrases, passphrase, in: place, first: notes.passphrases, crypto)
@@ -120,10 +128,11 @@ struct StoreKeys: Sendable {
         var found: StoreKeys
         do { found = try rings.settle(pin, names) } catch {
             // Read again by the next call, for its error.
-            if rings.unread == 0 { rings.notes.tried = [:] }
+            if rings.unread == 0 { (rings.notes.tried, rings.notes.turn) = ([:], nil) }
             throw error
         }
-        found.mayBeOld = isNew && rings.unread > 0
+        if rings.unread == 0 { rings.notes.turn = nil }
+        if isNew { found.doubt = rings.doubt(found, names) }
         rings.notes.remember(found.files, strange: found.strange)
         return found
     }
@@ -147,6 +156,8 @@ private struct Rings {
     private var isOpen = false
     /// The number of files that this call found useless.
     private var uselessNow = 0
+    /// The error of the first file that the place did not return.
+    private var withheld: StoreError?
 
     init(place: KeyDirectory, stores: [PackID], secret: Set<AgeRecipient>, crypto: Crypto) {
         self.place = place; self.stores = stores; self.secret = secret; self.crypto = crypto
@@ -173,6 +184,14 @@ private struct Rings {
             return found.kind == .tooLarge ? KeyRing.fileLimit : 0
         } catch is KeyFiles.Gone {
             isOpen = true
+            return 0
+        } catch let found as KeyFiles.Withheld {
+            // A service that failed once may answer next time, before anything is sent with keys that this file replaces.
+            let isNew = notes.tried[name] != .withheld
+            notes.note(name, .withheld)
+            if isNew, found.error.code == .transport || found.error.code == .busy { throw found.error }
+            withheld = withheld ?? found.error
+            problem(name, found.error)
             return 0
         }
         do {
@@ -252,6 +271,7 @@ private struct Rings {
             current = next
         }
         var epochs: [AgeRecipient: KeyEpoch] = [:], members: [AgeRecipient: KeyMember] = [:], removed: Set<AgeRecipient> = []
+        var leftOut: [AgeRecipient: KeyMember] = [:]
         for ring in visited {
             for epoch in ring.epochs { epochs[epoch.recipient] = epoch }
         }
@@ -262,6 +282,12 @@ private struct Rings {
         }
         // Other rings made by a holder of one of these epochs: data in their epochs is read, but they stay apart until joined.
         func isOther(_ ring: KeyRing) -> Bool { ring.epochs.contains { known[$0.recipient] == nil } }
+        // Members whom the makers of these rings knew to lack the epoch, in rings that this device may not open.
+        for ring in visited where ring.newest?.recipient == current.recipient {
+            for member in ring.lacking where members[member.recipient] == nil && !removed.contains(member.recipient) {
+                leftOut[member.recipient] = member
+            }
+        }
         let known = epochs, others = read.filter { isOther($0.ring) }
         var forked: [AgeRecipient: KeyEpoch] = [:], strange: [KeyFileName] = [], joinable: [KeyRing] = []
         for (name, ring) in others {
@@ -269,12 +295,19 @@ private struct Rings {
             for epoch in ring.epochs where epochs[epoch.recipient] == nil { forked[epoch.recipient] = epoch }
             if isKnown { for epoch in ring.epochs { epochs[epoch.recipient] = epoch } } else { strange.append(name) }
             // An outsider may know the recipients of devices, which are no secrets.
-            if isKnown || ring.members.contains(where: { secret.contains($0.recipient) }) { joinable.append(ring) }
+            if isKnown || ring.members.contains(where: { secret.contains($0.recipient) }),
+                ring.epochs.count(where: { known[$0.recipient] == nil }) <= KeyRing.joinedLimit
+            {
+                joinable.append(ring)
+            }
         }
-        var leftOut: [AgeRecipient: KeyMember] = [:]
-        for (_, ring) in read where !isOther(ring) {
+        var disputed: [AgeRecipient: (member: KeyMember, file: KeyFileName)] = [:]
+        for (name, ring) in read where !isOther(ring) {
             for member in ring.members where members[member.recipient] == nil && !removed.contains(member.recipient) {
                 leftOut[member.recipient] = member
+            }
+            for recipient in ring.removed where !removed.contains(recipient) {
+                if let member = members[recipient] { disputed[recipient] = (member, name) }
             }
         }
         guard let store = visited.last(where: { $0.newest?.recipient == current.recipient })?.store else { throw none }
@@ -289,7 +322,37 @@ private struct Rings {
             removed: removed.sorted(), forked: forked.values.sorted { ($0.number, $0.recipient) < ($1.number, $1.recipient) },
             leftOut: leftOut.values.sorted { $0.recipient < $1.recipient }, problems: problems(useless), others: joinable,
             files: newest + competing.map(\.name), strange: strange,
-            isWhole: unread == 0 && !isOpen && !names.contains { notes.tried[$0] == .open })
+            isWhole: unread == 0 && !isOpen && withheld == nil && !names.contains { notes.tried[$0]?.mayChange == true },
+            disputed: disputed.values.sorted { $0.member.recipient < $1.member.recipient }, withheld: withheld)
+    }
+
+    /// Returns why a device that has used no keys of the place yet sends nothing with those that it found; nil if it does.
+    /// - Parameter names: all files of rings at the place.
+    func doubt(_ found: StoreKeys, _ names: [KeyFileName]) -> StoreError? {
+        let ending = "It receives, and sends nothing until then."
+        if unread > 0 {
+            return StoreError(
+                .tooLarge,
+                "This device has not read all files of keys in \(place.description), so newer keys than those that it found may be there. "
+                    + "\(ending) \(StoreKeys.advice)")
+        }
+        // An older ring changes nothing.
+        if let name = names.first(where: { notes.tried[$0] == .withheld && $0.epoch >= found.current.number }) {
+            return StoreError(
+                .keyMissing,
+                "This device cannot read the file of keys \(name) in \(place.description), and newer keys may be in it. \(ending) Have the "
+                    + "file made readable; or remove it from pack1/keys/ if no device made it."
+                    + (withheld.map { " The reason: \($0.message)" } ?? ""))
+        }
+        // Only members know the recipient of the passphrase.
+        let isSure = found.others.isEmpty && found.members.contains { secret.contains($0.recipient) }
+        guard let other = found.forked.first, !isSure else { return nil }
+        let files = (found.files.prefix(1) + found.strange.prefix(1) + found.files.suffix(1)).map { "pack1/keys/\($0)" }
+        return StoreError(
+            .keysForked,
+            "Keys in \(place.description) compete with those of epoch \(other.number), and this device has used neither, so it cannot tell "
+                + "which its members use: a former member may have made some. \(ending) Have a device that has used the keys join them, or "
+                + "have the files removed that no device of yours made, of \(Set(files).sorted().joined(separator: ", ")) and others.")
     }
 
     /// Returns the epoch from which to start.
@@ -297,6 +360,7 @@ private struct Rings {
         if let pin {
             for (_, ring) in rings { if let epoch = ring.epochs.first(where: { $0.recipient == pin.recipient }) { return epoch } }
             if unread > 0 { throw unfinished }
+            if let withheld { throw withheld }
             throw StoreError(
                 .keysForked,
                 "The keys in \(place.description) do not continue from epoch \(pin.number), which this device used. A device that did not "
@@ -319,6 +383,8 @@ private struct Rings {
     /// Why no ring can be used.
     private var none: StoreError {
         if unread > 0 { return unfinished }
+        // It may be the one.
+        if let withheld { return withheld }
         if isForOthers {
             return StoreError(
                 .wrongKey,

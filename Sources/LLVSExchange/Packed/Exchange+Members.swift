@@ -130,12 +130,13 @@ extension Exchange {
         try withKeys("Changing the passphrase", control) { try $0.changePassphrase(to: secret, hasLeaked: hasLeaked) }
     }
 
-    /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of this device's side,
-    /// except those that the other side removed. Members of the other side alone are reported as problems of later exchanges: add those
-    /// that you know again. Has no effect if no keys compete.
+    /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of this device's side.
+    /// Members whom the other side removed are removed, unless this side has removed any: a former member may have made the other keys.
+    /// These, and members of the other side alone, are reported as problems of later exchanges: remove or add again those that you know.
+    /// Has no effect if no keys compete.
     /// - Parameter control: as for `retrieve`.
     /// - Throws: `.keysForked` if nobody made the other keys who knows a former key of this device's or the passphrase: then a stranger may
-    ///   have made them, and nothing is changed; as `members`.
+    ///   have made them, and nothing is changed. The same if this device has used neither keys; as `members`.
     public func joinKeys(control: OperationControl = OperationControl()) throws {
         try withKeys("Joining the keys", control) { run in
             guard try !run.currentKeys.forked.isEmpty else { return }

@@ -32,7 +32,6 @@ extension PackedRun {
             state.incomplete[name] = nil
             isLost = true
         }
-        for name in Array(state.bad.keys) where listed[name] == nil { state.bad[name] = nil }
         for (name, attempt) in state.attempts where attempt.outcome != .done && time - attempt.listed > PackedSettings.attemptLife {
             if state.deletions[name] == nil, name.first != state.next { state.attempts[name] = nil }
         }

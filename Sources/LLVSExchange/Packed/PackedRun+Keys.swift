@@ -92,7 +92,7 @@ extension PackedRun {
         problems.removeAll { told in told.name == "pack1/keys" || found.problems.contains { $0.name == told.name } }
         problems += found.problems
         state.keyFiles.remember(found.files, strange: found.strange)
-        for error in [found.fork, found.lacking] {
+        for error in [found.fork, found.lacking, found.contested] {
             if let error { problems.append(ExchangeProblem(name: "pack1/keys", error: error)) }
         }
         state.mayHaveOldKeys = found.mayBeOld
@@ -208,7 +208,7 @@ extension PackedRun {
                 throw StoreError(
                     .keyMissing, "\(files.description) has no keys yet: the first send that has something to send makes them. Send first.")
             }
-            if opened.keys.mayBeOld { throw opened.keys.isUnfinished(files.description) }
+            if let doubt = opened.keys.doubt { throw doubt }
             return opened.keys
         }
     }

@@ -17,6 +17,10 @@ extension PackedRun {
         } else {
             all.merge(state.wanted.mapValues { $0 > 0 ? $0 : PackedRun.notTold }) { one, _ in one }
         }
+        // A faulty file that was removed is not reported any more.
+        for name in Array(state.bad.keys) where isFull || name.kind == .log {
+            if all[name] == nil { state.bad[name] = nil }
+        }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
         try reading.read(all)
         // A device that began at the same moment may have written its root after the roots were listed.
@@ -48,6 +52,7 @@ extension PackedRun {
         if now - based > PackedSettings.day || (state.healing != 0 && now >= state.healing) { return true }
         guard now - based >= PackedSettings.pause else { return false }
         if state.read.values.contains(where: { $0.missing != 0 && !$0.isReplaced }) || !state.missingBlobs.isEmpty { return true }
+        if state.bad.contains(where: { $0.key.kind == .base && $0.value.fault?.kind == .damaged }) { return true }
         return try lacksNewest(logs) || hasGap(logs)
     }
 

@@ -271,6 +271,8 @@ extension PackedRun {
     func ensureRoot() throws {
         guard state.roots.isEmpty else { return }
         try makeKeys()
+        // Another device was first.
+        if let doubt = keys?.opened?.keys.doubt { throw doubt }
         if keys != nil, try listRoots() {
             // If keys were just agreed on, they open the root of the other device.
             guard state.roots.isEmpty else { return }
@@ -370,7 +372,7 @@ struct PackedSending {
         let damaged = run.state.damagedParts.filter { $0.value.told == 0 }
         let evenEmpty = evenEmpty || (!run.state.holes.isEmpty && run.state.healing == 0) || !damaged.isEmpty
         guard !ids.isEmpty || evenEmpty else { return }
-        if let keys = run.keys?.opened?.keys, keys.mayBeOld { throw keys.isUnfinished(run.files.description) }
+        if let doubt = run.keys?.opened?.keys.doubt { throw doubt }
         try run.ensureRoot()
         guard let storeID = run.state.store else { return }
         var place = VersionPacker.Place()

@@ -116,7 +116,7 @@ extension PackedState {
                 out.put(name.id)
             }
             out.put(notes.identities)
-            out.list([notes.next, notes.nextAgain], put)
+            out.list([notes.next, notes.nextAgain] + (notes.turn.map { [$0] } ?? []), put)
             for names in [notes.rings, notes.strange, notes.passphrases] { out.list(names, put) }
             let tried = notes.tried.map { (name: $0.key, outcome: $0.value) }
             out.list(tried.sorted { ($0.name.id, $0.name.epoch) < ($1.name.id, $1.name.epoch) }) { out, item in
@@ -209,7 +209,7 @@ extension PackedState {
                     }
                     let identities = try from.cursor.id(), ends = try from.list(name)
                     var notes = KeyFileNotes(rings: try from.list(name), strange: try from.list(name), identities: identities)
-                    if ends.count == 2 { (notes.next, notes.nextAgain) = (ends[0], ends[1]) }
+                    if ends.count >= 2 { (notes.next, notes.nextAgain, notes.turn) = (ends[0], ends[1], ends.dropFirst(2).first) }
                     notes.passphrases = try from.list(name)
                     for (name, outcome) in try from.list({ (try name(&$0), try $0.cursor.integer(UInt8.self)) }) {
                         notes.tried[name] = KeyFileNotes.Outcome(rawValue: outcome)

@@ -53,7 +53,7 @@ package final class RemoteKeyDirectory: KeyDirectory {
         case .bytes(let bytes, _): return Array(bytes.prefix(limit + 1))
         case .large(let reader): return try reader.whole("A file of keys in \(description)", atMost: limit + 1)
         case .unreadable(let error):
-            guard error.code == .tooLarge else { throw error }
+            guard error.code == .tooLarge else { throw KeyFiles.Withheld(error: error) }
             return [UInt8](repeating: 0, count: limit + 1)
         }
     }

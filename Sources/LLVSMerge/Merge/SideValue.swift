@@ -159,6 +159,8 @@ struct HeldMerge {
         try merge(edited, newer: value, older: before, undoes: true)
     }
 
+    /// Whether the rules have forms of values.
+    var hasForms: Bool { if case .rules(let rules) = rules { rules.forms != nil } else { false } }
     /// Returns the result of undoing an edit that brought the value into a later form: see `ValueForms.kept`.
     func kept(_ before: SideValue?, in edited: SideValue?) throws -> (value: SideValue, hasMembers: Bool)? {
         guard case .rules(let rules) = rules, rules.forms != nil else { return nil }

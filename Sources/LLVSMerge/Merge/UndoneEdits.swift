@@ -55,15 +55,31 @@ package final class UndoneEdits {
     private var alike: [UInt32: UInt32] = [:]
     /// The positions of the steps by version, and by the hash of an id that the version may have changed.
     private var positions: [UInt32: Int] = [:], touching: [UInt32: [Int]] = [:]
-    /// For the id that is being recomputed, for each step: the nearest earlier version with the same values of the id.
-    private var origins: [UInt32] = []
+    /// Which steps are recomputed for an id, besides those in `touching`.
+    private var candidates = Candidates()
+    private struct Candidates {
+        /// For every id; and of the others those for ids with forms.
+        var always: [Int] = [], forForms: [Int] = []
+        /// Merges, by the hash of an id that their second side changed.
+        var merging: [UInt32: [Int]] = [:]
+    }
+    /// For each step: the step of its first predecessor, or -1; and the earliest step of its line. The steps of a line each have the one
+    /// before as their first predecessor. From any step, the way back to the earliest step crosses O(log n) lines.
+    private var parents: [Int] = [], lines: [Int] = []
+    /// For the id that is being recomputed, by line: the steps that may have other values of the id than their first predecessors.
+    private var marks: [Int: [Int]] = [:]
     private var hasMerges = false
+    /// The work so far, in units of about 50 ns, and the most of it.
+    private var work = 0
+    private let workLimit: Int
     /// For merges: their best common ancestors, and whether one side has an undo that the other side did not know.
     private var known: [UInt32: Sides] = [:]
     private struct Sides {
         var bases: [UInt32], areApart: Bool
         /// The hashes of the ids that the second side changed since the bases; nil if unknown, or if lines were merged into it.
         var changed: Set<UInt32>?
+        /// Whether the merge leaves all ids alone that the second side did not change. Ids with forms may be exceptions.
+        var isSimple: Bool { !areApart && bases.count == 1 && changed != nil }
     }
     /// The versions at which recomputing begins, and the versions to undo now.
     private var seeds: Set<UInt32> = [], acting: [UInt32] = []
@@ -74,37 +90,65 @@ package final class UndoneEdits {
     private var hashes: Set<UInt32> = []
     private var isAbout: Set<ValueID> = []
 
-    private init(_ heads: [UInt32], in store: Store, _ control: PacedControl) {
-        (self.heads, self.store, self.control) = (heads, store, control)
+    /// The most work for one undo or merge, beyond a multiple of the versions: docs/merging-internals.md, "What is undone".
+    package static let workLimit = 32_000_000
+    private static let workOfVersion = 64
+
+    private init(_ heads: [UInt32], in store: Store, _ control: PacedControl, _ workLimit: Int) {
+        (self.heads, self.store, self.control, self.workLimit) = (heads, store, control, workLimit)
+    }
+
+    /// Thrown if more work would be needed than is done.
+    private struct TooMuchWork: Error {}
+    private func spend(_ more: Int) throws {
+        work += more
+        if work > workLimit + UndoneEdits.workOfVersion * versions.count { throw TooMuchWork() }
+    }
+    /// Returns a prepared instance; nil if it would need too much work, which is logged.
+    private func prepared() throws -> UndoneEdits? {
+        do {
+            try find()
+            while true {
+                do { try findCandidates(); return self } catch is MoreIsUndone { try find() }
+            }
+        } catch is TooMuchWork {
+            Log.write(
+                .warning,
+                "Undone saves in \(store.description) were not considered once, in a history of \(ids.count) values with too many merges "
+                    + "and undos. An undo then reverts the changes of its saves alone, and a merge has the undo as a change like others.")
+            return nil
+        }
     }
 
     /// Prepares an undo at a head.
     /// - Parameters:
     ///   - acting: the versions to undo: saves, or undos to redo.
     ///   - head: the version on which to undo them.
+    ///   - limit: the most work; tests have a smaller limit.
     /// - Returns: nil if one of the versions is a merge, or if no merge may concern them: then recomputing yields no more than reverting
-    ///   the edits does.
-    package static func undoing(_ acting: [UInt32], at head: UInt32, in store: Store, _ control: PacedControl) throws -> UndoneEdits? {
-        let made = UndoneEdits([head], in: store, control)
+    ///   the edits does. Nil as well if it needs too much work.
+    package static func undoing(
+        _ acting: [UInt32], at head: UInt32, in store: Store, _ control: PacedControl, limit: Int = UndoneEdits.workLimit
+    ) throws -> UndoneEdits? {
+        let made = UndoneEdits([head], in: store, control, limit)
         guard store.lock.withRead({ acting.allSatisfy { store.dag.rows[Int($0)].second == History.none } }) else { return nil }
         if try !made.mayMeetMerges(acting, upTo: head) { return nil }
         try made.note(made.changedIDs(acting))
         (made.seeds, made.acting) = (Set(acting), acting)
-        try made.find()
-        return made
+        return try made.prepared()
     }
 
     /// Finds the values for which two versions disagree about undos: one side undid saves without the other side knowing it, and the other
     /// side changed or undid the same values. Neither version may be an ancestor of the other.
     /// - Parameter bases: their best common ancestors. If nil, finds only values that both sides undid.
-    /// - Returns: nil if there is no such value.
+    /// - Returns: nil if there is no such value, or if they need too much work.
     static func apart(
         _ first: UInt32, _ second: UInt32, over bases: [UInt32]?, in store: Store, _ control: PacedControl
     ) throws -> UndoneEdits? {
         if store.lock.withRead({ store.dag.undos.isEmpty }) { return nil }
         let found = try store.walk(UndosApart(first, second), control.look)
         guard bases == nil ? !found.left.isEmpty && !found.right.isEmpty : !found.left.isEmpty || !found.right.isEmpty else { return nil }
-        let made = UndoneEdits([first, second], in: store, control)
+        let made = UndoneEdits([first, second], in: store, control, workLimit)
         let left = try made.changedIDs(found.left), right = try made.changedIDs(found.right)
         var ids = left.intersection(right)
         if let bases {
@@ -113,8 +157,7 @@ package final class UndoneEdits {
         }
         if ids.isEmpty { return nil }
         made.note(ids)
-        do { _ = try made.add(found) } catch is MoreIsUndone { try made.find() }
-        return made
+        do { _ = try made.add(found); return made } catch is MoreIsUndone { return try made.prepared() }
     }
 
     /// Returns the ids that a line may have changed since its common ancestors with another line. If lines were merged into it, all ids are
@@ -252,6 +295,7 @@ package final class UndoneEdits {
     private func find() throws {
         while true {
             versions = try store.walk(VersionsBetween(Array(seeds), heads), control.look)
+            try spend(versions.count)
             try lookUp(versions)
             let known = seeds.union(versions), before = seeds.count
             for version in versions {
@@ -292,6 +336,35 @@ package final class UndoneEdits {
         }
     }
 
+    /// Finds the common ancestors of merges, and which steps matter for which ids.
+    private func findCandidates() throws {
+        var found = Candidates(), heaviest = [Int](repeating: -1, count: steps.count), sizes = [Int](repeating: 1, count: steps.count)
+        for (at, step) in steps.enumerated() {
+            try control.step()
+            if step.isUntold || step.first == nil { found.always.append(at); continue }
+            switch step.kind {
+            case .save, .undo: break
+            case .undone: found.forForms.append(at)
+            case .merge:
+                let sides = try sides(of: step.version)
+                guard sides.isSimple else { found.always.append(at); continue }
+                found.forForms.append(at)
+                for hash in sides.changed ?? [] { found.merging[hash, default: []].append(at) }
+            }
+        }
+        for hash in ids.lazy.map({ $0.bytes.withUnsafeBytes(History.keyHash) }) {
+            try spend(20 * found.always.count + 2 * ((touching[hash]?.count ?? 0) + (found.merging[hash]?.count ?? 0)))
+        }
+        candidates = found
+        parents = steps.map { $0.first.flatMap { positions[$0] } ?? -1 }
+        for (at, parent) in parents.enumerated().reversed() where parent >= 0 {
+            sizes[parent] += sizes[at]
+            if heaviest[parent] < 0 || sizes[heaviest[parent]] < sizes[at] { heaviest[parent] = at }
+        }
+        lines = []
+        for (at, parent) in parents.enumerated() { lines.append(parent >= 0 && heaviest[parent] == at ? lines[parent] : at) }
+    }
+
     // MARK: Values
 
     /// Thrown if more versions must be recomputed: a merge joined lines, one of which did not know of an undo on the other.
@@ -299,12 +372,8 @@ package final class UndoneEdits {
 
     /// Recomputes one id. Returns its values by version, and the outcome.
     private func made(_ held: HeldMerge) throws -> (table: [UInt32: Made], outcome: Outcome) {
-        while true {
-            do {
-                var outcome = Outcome()
-                return (try made(held, &outcome), outcome)
-            } catch is MoreIsUndone { try find() }
-        }
+        var outcome = Outcome()
+        return (try made(held, &outcome), outcome)
     }
 
     /// Returns the value of an id with the versions undone.
@@ -341,8 +410,20 @@ package final class UndoneEdits {
     /// Returns the nearest earlier version with the same values of the id that is being recomputed.
     private func origin(of given: UInt32) -> UInt32 {
         let version = alike[given] ?? given
-        guard let at = positions[version], at < origins.count else { return version }
-        return origins[at]
+        guard var at = positions[version], lines.count == steps.count else { return version }
+        while true {
+            let line = lines[at]
+            if let all = marks[line] {
+                var (low, high) = (0, all.count)
+                while low < high {
+                    let middle = (low + high) / 2
+                    if all[middle] <= at { low = middle + 1 } else { high = middle }
+                }
+                if low > 0 { return steps[all[low - 1]].version }
+            }
+            guard parents[line] >= 0 else { return steps[line].first ?? steps[line].version }
+            at = parents[line]
+        }
     }
 
     private func found(_ given: UInt32, _ key: UnsafeRawBufferPointer, _ table: inout [UInt32: Made]) throws -> Made {
@@ -371,24 +452,23 @@ package final class UndoneEdits {
 
     private func made(_ held: HeldMerge, _ outcome: inout Outcome) throws -> [UInt32: Made] {
         var table: [UInt32: Made] = [:]
-        var touched = steps.map(\.isUntold)
-        for at in touching[History.keyHash(held.key)] ?? [] { touched[at] = true }
-        origins = []
-        for (at, step) in steps.enumerated() {
+        let hash = History.keyHash(held.key), touched = Set(touching[hash] ?? [])
+        marks = [:]
+        var last = -1
+        for at in stepsFor(held, hash, touched) where at != last {
+            last = at
             try control.step()
-            let version = step.version
-            if !touched[at], let first = step.first, try changesNothing(step, first, held, &table) {
-                origins.append(origin(of: first))
-                continue
-            }
-            origins.append(version)
+            Work.undoneSteps.count()
+            let step = steps[at], version = step.version, isTouched = step.isUntold || touched.contains(at)
+            if !isTouched, let first = step.first, try changesNothing(step, first, held, &table) { continue }
+            marks[lines[at], default: []].append(at)
             if case .merge(let other) = step.kind {
                 if let first = step.first { table[version] = try merge(version, first, other, held, &table, &outcome) }
                 continue
             }
             let before = try step.first.map { try found($0, held.key, &table) } ?? Made()
             var made = before
-            if touched[at] {
+            if isTouched {
                 made.actual = SideValue(try store.maps.entry(held.key, at: version))
             }
             if case .undo = step.kind {
@@ -410,6 +490,13 @@ package final class UndoneEdits {
             table[version] = made
         }
         return table
+    }
+
+    /// Returns the steps to recompute for an id, in order, some of them twice. All others have its values of their first predecessors.
+    private func stepsFor(_ held: HeldMerge, _ hash: UInt32, _ touched: Set<Int>) -> [Int] {
+        let more = ids.count.multipliedReportingOverflow(by: candidates.forForms.count)
+        let areForms = held.hasForms && !more.overflow && more.partialValue <= workLimit
+        return (touched + candidates.always + (areForms ? candidates.forForms : candidates.merging[hash] ?? [])).sorted()
     }
 
     /// Returns whether a version that did not change the id has the values of its first predecessor, with and without the undone saves.
@@ -439,6 +526,8 @@ package final class UndoneEdits {
         if let found = known[merge] { return found }
         let sides = store.lock.withRead { store.dag.predecessors(merge) }
         let apart = try store.walk(UndosApart(sides[0], sides[1], collecting: true), control.look)
+        // Its common ancestors are found by such a walk as well.
+        try spend(4 * apart.visited)
         var found = Sides(bases: [], areApart: try add(apart))
         found.bases = try store.walk(CommonAncestors([sides[0]], [sides[1]]), control.look)
         if !apart.mergesRight { found.changed = try changed(by: apart.all) }
@@ -451,9 +540,10 @@ package final class UndoneEdits {
         var all: Set<UInt32> = []
         for version in versions {
             try control.step()
-            let found = store.lock.withRead { store.dag.keyHashes(of: version).map { $0.filter(hashes.contains) } }
+            let found = store.lock.withRead { store.dag.keyHashes(of: version).map { ($0.count, $0.filter(hashes.contains)) } }
             guard let found else { return nil }
-            all.formUnion(found)
+            try spend(found.0)
+            all.formUnion(found.1)
         }
         return all
     }

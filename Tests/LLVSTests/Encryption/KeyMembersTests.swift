@@ -146,6 +146,143 @@ import Testing
         #expect(settled.leftOut.isEmpty && Set(settled.members) == [memberA, spare] && settled.lacking == nil)
     }
 
+    /// A former member makes competing keys in which another member is removed. Joining keeps that member, and reports it until the file is
+    /// gone.
+    @Test func joiningTakesNoRemovalOfAFormerMember() throws {
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (h, memberH) = try device("h")
+        let first = try created(place, [memberA, memberB, memberH])
+        let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto), before = Set(place.rings)
+        _ = try first.rotating("forged", removing: [h.recipient], in: place, clock, crypto)
+        let joined = try open(place, a, pin: second.pin).joining(in: place, clock, crypto)
+        #expect(Set(joined.members) == [memberA, memberH] && joined.removed == [b.recipient])
+        #expect(try open(place, h, pin: second.pin).pin == joined.pin)
+        let seen = try open(place, a, pin: joined.pin)
+        #expect(seen.pin == joined.pin && seen.fork == nil && seen.contested?.message.contains("\(h.recipient)") == true)
+        for name in place.rings where !before.contains(name) && !joined.files.prefix(1).map(\.description).contains(name) {
+            #expect(try open(place, a, pin: joined.pin).contested?.message.contains(name) == true)
+            place.files[name] = nil
+        }
+        #expect(try open(place, a, pin: joined.pin).contested == nil)
+    }
+
+    /// A device that has used no keys of the place sends nothing while keys compete: a former member may have made those that it finds.
+    /// Once a member joins them it sends.
+    @Test func aNewDeviceAndKeysThatCompete() throws {
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b"), (c, memberC) = try device("c")
+        let first = try created(place, [memberA, memberB])
+        let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto).adding(memberC, in: place, crypto)
+        #expect(try open(place, c).doubt == nil)
+        let forged = try first.adding(memberC, in: place, crypto).rotating("forged", in: place, clock, crypto)
+        let new = try open(place, c)
+        #expect([second.pin, forged.pin].contains(new.pin) && new.doubt?.code == .keysForked)
+        // A device that has used the keys goes on.
+        #expect(try open(place, a, pin: second.pin).doubt == nil)
+        let joined = try open(place, a, pin: second.pin).joining(in: place, clock, crypto)
+        var notes = KeyFileNotes()
+        let later = try StoreKeys.open(
+            place, stores: [store], StoreKeys.Unlocking(identities: [c]), pin: new.pin, isNew: true, &notes, crypto)
+        #expect(later.pin == joined.pin && later.doubt == nil)
+    }
+
+    /// A stranger who knows the recipient of a device stops no new device that opens the place by the passphrase.
+    @Test func aNewDeviceWithThePassphraseBesideAStranger() throws {
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (_, stranger) = try device("stranger"), words = "one two three"
+        _ = try StoreKeys.create(
+            in: place, store: store, passphrase: Secret(words), members: [memberA], hasRecovery: false, clock, crypto)
+        // Later keys are found behind those of the members.
+        let other = MemoryKeyDirectory()
+        _ = try created(MemoryKeyDirectory(), [memberA, stranger]).rotating("a stranger's", in: other, clock, crypto)
+        place.files.merge(other.files) { $1 }
+        let unlocking = StoreKeys.Unlocking(passphrase: try Secret(words), identities: [a])
+        let seen = try StoreKeys.open(place, stores: [store], unlocking, pin: nil, crypto)
+        #expect(seen.members.contains { $0.kind == .passphrase } && seen.doubt == nil && seen.fork != nil)
+        #expect(try open(place, a).doubt?.code == .keysForked)
+    }
+
+    /// The passphrase of keys that were joined stays one when it is added again, and goes with the other one after a leak.
+    @Test func aJoinedPassphraseIsOne() throws {
+        let place = MemoryKeyDirectory(), other = MemoryKeyDirectory(), words = "one two three"
+        func made(_ place: KeyDirectory) throws -> StoreKeys {
+            try StoreKeys.create(in: place, store: store, passphrase: Secret(words), hasRecovery: false, clock, crypto).keys
+        }
+        let one = try made(place), two = try made(other)
+        place.files.merge(other.files) { $1 }
+        func seen(_ words: String, _ pin: StoreKeys.Pin) throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(passphrase: try Secret(words)), pin: pin, crypto)
+        }
+        let joined = try seen(words, one.pin).joining(in: place, clock, crypto), late = try #require(two.members.first)
+        let added = try seen(words, joined.pin).adding(
+            KeyMember(name: "the other", kind: .device, recipient: late.recipient, added: ""), in: place, crypto)
+        #expect(added.members.map(\.kind) == [.passphrase, .passphrase])
+        let changed = try seen(words, added.pin).replacingPassphrase(by: Secret("another"), in: place, clock, crypto)
+        #expect(changed.members.count == 1 && changed.removed.count == 2)
+    }
+
+    /// A ring whose number no sequence of changes gives is no ring: after a join, few numbers would be left. Keys of very many epochs are
+    /// not joined.
+    @Test func numbersThatAreTooHigh() throws {
+        let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), keys = try created(place, [memberA])
+        func add(_ numbers: [UInt32]) throws -> String {
+            let more = try numbers.map { try KeyEpoch(number: $0, identity: AgeIdentity(crypto), made: "", why: "", crypto) }
+            let ring = try KeyRing(store: store, epochs: keys.epochs + more, members: [memberA], removed: [])
+            let bytes = try AgeWriter.encrypt(ring.encoded(crypto), for: .recipients([a.recipient]), crypto)
+            let name = KeyFileName.ring(epoch: try #require(numbers.last), id: KeyFileName.id(of: bytes)).description
+            place.files[name] = bytes
+            return name
+        }
+        for number in [3, UInt32.max - 1] {
+            let name = try add([number]), seen = try open(place, a)
+            #expect(seen.pin == keys.pin && seen.fork == nil && seen.problems.map(\.error.code) == [.damaged], "\(number)")
+            place.files[name] = nil
+        }
+        let first = try keys.rotating("regular", in: place, clock, crypto)
+        _ = try add(Array(2...(1 + UInt32(KeyRing.joinedLimit))))
+        #expect(try open(place, a, pin: first.pin).others.count == 1)
+        _ = try add(Array(2...(2 + UInt32(KeyRing.joinedLimit))))
+        #expect(try open(place, a, pin: first.pin).others.count == 1)
+    }
+
+    /// Members without the newest keys are reported on after the passphrase leaked: the new one opens no older ring.
+    @Test func membersWhoLackKeysAfterALeak() throws {
+        let place = MemoryKeyDirectory(), (b, memberB) = try device("b"), words = "one two three"
+        let first = try StoreKeys.create(in: place, store: store, passphrase: Secret(words), hasRecovery: false, clock, crypto).keys
+        _ = try first.rotating("regular", in: place, clock, crypto)
+        _ = try first.adding(memberB, in: place, crypto)
+        func seen(_ words: String) throws -> StoreKeys {
+            try StoreKeys.open(place, stores: [store], StoreKeys.Unlocking(passphrase: try Secret(words)), crypto)
+        }
+        let before = try seen(words)
+        #expect(before.leftOut == [memberB])
+        let after = try before.replacingPassphrase(by: Secret("another"), in: place, clock, crypto)
+        #expect(after.leftOut == [memberB])
+        let later = try seen("another")
+        #expect(later.pin == after.pin && later.leftOut == [memberB] && later.lacking?.message.contains("\(b.recipient)") == true)
+        _ = try later.rotating("b is unknown", removing: [b.recipient], in: place, clock, crypto)
+        #expect(try seen("another").leftOut.isEmpty)
+    }
+
+    /// A new device reads each file once, however many there are and whatever it remembers, and a bounded number in one call.
+    @Test func aTurnThroughAllFiles() throws {
+        var notes = KeyFileNotes(), count: [KeyFileName: Int] = [:], calls = 0, left = 1, random = TestRandom(state: 7)
+        let names = (0..<30_000).map { _ in
+            KeyFileName.ring(epoch: 1, id: PackID(high: UInt64.random(in: 0...UInt64.max, using: &random), low: 1))
+        }
+        notes.next = names[5]
+        while left > 0, calls < 20 {
+            calls += 1
+            let chosen = notes.chosen(names, isNew: true)
+            #expect(chosen.new.count <= KeyFileNotes.filesOfNew)
+            // Rings that open are not remembered for which there is no room; nor are files beyond the limit.
+            for (n, name) in chosen.new.enumerated() {
+                count[name, default: 0] += 1
+                if n % 2 == 0 { notes.note(name, .others) }
+            }
+            notes.next = chosen.new.last ?? notes.next
+            left = chosen.left
+        }
+        #expect(left == 0 && calls == 8 && count.count == names.count && count.values.allSatisfy { $0 == 1 })
+    }
+
     /// Two devices make keys at once, and each sees the other's before it writes anything. Both use the same keys, and no others remain.
     @Test(arguments: [false, true]) func twoFirstDevicesAgree(byPassphrase: Bool) throws {
         // Each use of a passphrase costs a fifth of a second, so the usual run has two rounds: neither set of keys was used, or one of them

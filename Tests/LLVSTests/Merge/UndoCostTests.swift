@@ -43,10 +43,11 @@ import Testing
         #expect(many <= (isBehindMerges ? 8 : 5) * few, "\(few) versions are visited, of four times as many \(many)")
     }
 
-    /// An undo of many values, beside as many saves of other devices that were merged one after the other. Each value is looked up a few
-    /// times. (The other saves are older, so that a merge stores only what they changed.)
+    /// An undo of many values, beside as many saves of others that were merged one after the other. Each value is looked up a few times,
+    /// and only versions that concern it are considered for it. (The others are older, so that a merge stores only what they changed; or
+    /// they know the undone save, and this device saves between them.)
     @Test func anUndoOfManyValuesBesideManySaves() throws {
-        func cost(_ count: Int) throws -> Int {
+        func cost(_ count: Int, alternating: Bool) throws -> (lookups: Int, steps: Int) {
             var options = StoreCoordinator.Options()
             options.device = "a"
             let notes = try StoreCoordinator(store: memoryStore(), options: options), store = notes.store
@@ -59,20 +60,59 @@ import Testing
             let base = try #require(try store.version(notes.currentVersion))
             let others = try ids.map { try store.set([$0: "{\"m\":1,\"n\":0}"], base) }
             try save("{\"m\":0,\"n\":1}")
-            for other in others {
+            let done = notes.currentVersion
+            for (i, other) in others.enumerated() {
+                var other = other
+                if alternating {
+                    let now = try #require(try store.version(notes.currentVersion))
+                    other = try store.set([ids[i]: "{\"m\":1,\"n\":1}"], now)
+                    try notes.save([.update(id("w"), data: bytes("\(i)"))])
+                }
                 let merged = try store.merge(notes.currentVersion, with: other.id, arbiter: RulesArbiter())
                 try notes.setCurrentVersion(merged.id)
             }
-            var undone = 0
-            let cost = try Work.undoneValues.counting { undone = try notes.undo().reverted.undone.count }
+            var undone = 0, steps = 0
+            let lookups = try Work.undoneValues.counting {
+                steps = try Work.undoneSteps.counting { undone = try notes.revert(done).reverted.undone.count }
+            }
             #expect(undone == count)
             for id in ids {
                 #expect(try notes.value(ValueID(id))?.data == bytes("{\"m\":1,\"n\":0}"))
             }
-            return cost
+            return (lookups, steps)
         }
-        let few = try cost(20), many = try cost(80)
-        #expect(many <= 5 * few, "\(few) lookups, \(many) for four times as many values")
+        for alternating in [false, true] {
+            let few = try cost(20, alternating: alternating), many = try cost(80, alternating: alternating)
+            #expect(many.lookups <= 5 * few.lookups, "\(few) lookups and steps, \(many) for four times as many values")
+            #expect(many.steps <= 5 * few.steps, "\(few) lookups and steps, \(many) for four times as many values")
+        }
+    }
+
+    /// Beyond the bound of work, undone saves are not considered: for undos that each lead to an older version, and for merges that each
+    /// walk back over all others.
+    @Test(arguments: [false, true]) func tooMuchWork(byMerges: Bool) throws {
+        let store = try memoryStore(), count = 300
+        let rules = try store.set([MergeSchema.valueID: Self.rules], nil)
+        var head = try store.set(["v": "{\"n\":-1}"], rules), undone = head
+        for i in 0..<count {
+            if byMerges {
+                let other = try store.set(["v": "{\"m\(i)\":1}"], rules)
+                head = try store.merge(head.id, with: other.id, arbiter: RulesArbiter())
+            } else {
+                let next = try store.set(["v": "{\"n\":\(i)}"], head)
+                head = try store.makeVersion(
+                    basedOn: next.id, changes: [.update(ValueID("v"), data: bytes("{}"))],
+                    metadata: Metadata([(UndoMarks.undoKey, UndoMarks.json([undone.id]))]))
+                undone = next
+            }
+        }
+        let beside = try store.set(["v": "{\"z\":1}"], rules)
+        head = try store.merge(head.id, with: beside.id, arbiter: RulesArbiter())
+        func find(_ limit: Int) throws -> UndoneEdits? {
+            let control = OperationControl().paced(.reading, doing: "a test"), at = try store.requireOrdinal(head.id)
+            return try UndoneEdits.undoing([store.requireOrdinal(undone.id)], at: at, in: store, control, limit: limit)
+        }
+        #expect(try find(1_000_000) != nil && find(0) == nil)
     }
 
     /// Without a merge in between, an undo visits each version since at most once.

@@ -672,6 +672,71 @@ import Testing
             c.restart()
         }
         #expect(c.ids == a.ids)
+        // It sends once it has read all of them, although it does not remember all.
+        try c.save("c")
+        while exchanges < 10, c.known?.mayHaveOldKeys != false {
+            exchanges += 1
+            _ = try? c.exchangeOnce()
+            c.restart()
+        }
+        try c.exchangeOnce()
+        try a.exchangeOnce()
+        #expect(a.ids == c.ids && a.ids.count == 3 && exchanges <= 8, "\(exchanges)")
+    }
+
+    /// A file of keys that the place does not return stops no device that has used the keys: it reports the file. A new device receives,
+    /// and sends once the file can be read, or is gone, unless its keys would be older than those that it found.
+    @Test(arguments: [false, true]) func aFileOfKeysThatIsWithheld(isOlder: Bool) throws {
+        let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys())
+        place.pace = 1
+        try a.save("a")
+        for device in [a, b] { try device.exchangeOnce() }
+        _ = try a.exchange.rekey(renewing: true)
+        for device in [a, b] { try device.exchangeOnce() }
+        let name = "pack1/keys/" + KeyFileName.ring(epoch: isOlder ? 1 : 2, id: PackID(high: 1, low: 2)).description
+        place.put(name, Array("nothing".utf8))
+        func withhold(_ device: PackedDevice, _ code: StoreError.Code = .permission) {
+            device.files.withholds = { $0 == name ? StoreError(code, "The file may not be read.") : nil }
+        }
+        for (n, device) in [a, b, a, b].enumerated() {
+            place.clock += 3_600
+            if n == 2 { device.restart() }
+            withhold(device)
+            try device.save("\(n)")
+            let found = try device.exchange.retrieve().problems.filter { $0.error.code == .permission }
+            #expect(found.map(\.name) == [String(name.dropFirst("pack1/keys/".count))])
+            try device.exchangeOnce()
+        }
+        try a.exchangeOnce()
+        #expect(a.ids == b.ids && a.ids.count == 5)
+        // A service that fails may answer next time.
+        let second = "pack1/keys/" + KeyFileName.ring(epoch: 2, id: PackID(high: 1, low: 3)).description
+        place.put(second, Array("nothing".utf8))
+        place.clock += 3_600
+        a.files.withholds = { $0 == second ? StoreError(.transport, "The service fails.") : nil }
+        #expect(throws: StoreError.self) { try a.exchange.retrieve() }
+        #expect(try a.exchange.retrieve().problems.contains { $0.error.code == .transport })
+        place.remove(second)
+
+        let c = try PackedDevice(place, keys: other.keys())
+        withhold(c)
+        try c.save("c")
+        _ = try c.exchange.retrieve()
+        #expect(c.ids.isSuperset(of: a.ids))
+        let before = place.files
+        if !isOlder {
+            do { _ = try c.exchange.send(); Issue.record("it was sent") } catch let error as StoreError {
+                #expect(error.code == .keyMissing && error.message.contains(name.dropFirst("pack1/keys/".count)), "\(error.message)")
+            }
+            #expect(place.files == before)
+            place.remove(name)
+            c.restart()
+        }
+        #expect(try c.exchange.send().versions.count == 1)
+        // No file of keys can be read: the error says so, and does not say that the key is wrong.
+        let d = try PackedDevice(place, keys: other.keys())
+        d.files.withholds = { $0.hasPrefix("pack1/keys/") ? StoreError(.permission, "The file may not be read.") : nil }
+        expectRefusal(.permission, d, place)
     }
 
     /// A device that has not read all files of keys yet receives, and sends nothing: a ring among those that it has not read may have newer

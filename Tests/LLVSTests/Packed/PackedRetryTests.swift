@@ -177,4 +177,27 @@ import Testing
         place.clock += 2 * Int(PackedSettings.day)
         #expect(try packs(b.exchangeOnce()).count >= 200)
     }
+
+    /// The fault of a file that was removed is not reported any more: in `log/` at once, in `base/` within some minutes.
+    @Test(arguments: [false, true]) func faultsOfRemovedFiles(inBase: Bool) throws {
+        let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
+        place.pace = 1
+        try a.save("first")
+        for device in [a, b] { try device.exchangeOnce() }
+        let bytes = Array("no pack".utf8), id = KeyFileName.id(of: bytes)
+        let name = PackName(kind: inBase ? .base : .log, writer: 1, first: 1, last: 1, id: id).description
+        place.put(name, bytes)
+        place.clock += 2 * Int(PackedSettings.day)
+        for device in [a, b] {
+            #expect(try device.exchange.retrieve().problems.contains { $0.name == name })
+            place.clock += 3 * Int(PackedSettings.day) / 4
+            #expect(try device.exchange.retrieve().problems.contains { $0.name == name })
+        }
+        place.remove(name)
+        for device in [a, b] {
+            device.restart()
+            place.clock += inBase ? Int(PackedSettings.pause) + 100 : 0
+            #expect(try device.exchange.retrieve().problems.isEmpty)
+        }
+    }
 }

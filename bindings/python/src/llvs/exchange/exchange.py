@@ -271,11 +271,13 @@ class Exchange(Handle):
 
     def join_keys(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> None:
         """Joins competing keys, which an exchange reports as a problem with `ErrorCode.KEYS_FORKED`. A new epoch begins, with the members
-        of this device's side except those that the other side removed. Later exchanges report the members that only the other side has:
-        add those that you know again.
+        of this device's side. Members whom the other side removed are removed, unless this side has removed any: a former member may have
+        made the other keys. Later exchanges report these, and the members that only the other side has: remove or add again those that
+        you know.
 
         Does nothing if no keys compete. Raises EncryptionError (`ErrorCode.KEYS_FORKED`: the makers of the other keys knew neither a key of
-        this device's nor the passphrase, so they may be strangers; nothing was changed), and as `members`.
+        this device's nor the passphrase, so they may be strangers; or this device has used neither keys; nothing was changed), and as
+        `members`.
         """
         with self._call as pointer, Control(progress, cancel) as control:
             lib.llvs_exchange_join_keys(pointer, control)
