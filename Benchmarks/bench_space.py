@@ -3,7 +3,7 @@
     python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... [--only PART] <folder>
 
 First, the same histories with values as differences and without. Figures are the bytes on disk of the store, and of a git repository with
-one commit for each version (`git repack -adq`), if git is installed; microseconds of a save, of a read at the head from memory, of the
+one commit for each version (`git repack -adfq`), if git is installed; microseconds of a save, of a read at the head from memory, of the
 first read after opening, and of a read at a random version; and bytes at a packed place in a folder, with 33 exchanges spread over the
 history, before packs are merged (all log packs) and afterwards (the packs that no other one replaces). All times are of the processor. With
 --git, the files of a git repository are saved as values, one version for each commit among the first parents. With --trace, the text of an
@@ -286,7 +286,8 @@ def git_bytes(name, folder, quick):
     out.close()
     if importing.wait():
         return None
-    subprocess.run(["git", "-C", folder, "repack", "-adq"], check=True)
+    # Without -f git keeps the deltas of the import, which searches for none beyond the version before.
+    subprocess.run(["git", "-C", folder, "repack", "-adfq"], check=True)
     return folder_bytes(folder / "objects")
 
 
