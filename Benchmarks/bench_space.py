@@ -1,19 +1,25 @@
 """Measures the disk space and time of many versions of one value, and the effect of libdeflate.
 
-    python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... <folder>
+    python Benchmarks/bench_space.py [--quick] [--runs 5] [--git PATH]... [--trace FILE.json.gz]... [--only PART] <folder>
 
 First, the same histories with values as differences and without. Figures are the bytes on disk of the store, and of a git repository with
-one commit for each version (`git repack -adq`), if git is installed; microseconds of processor time for a save; microseconds of a read at
-the head from memory, of the first read after opening, and of a read at a random version; and bytes at a packed place in a folder, with 33
-exchanges spread over the history, before packs are merged (all log packs) and afterwards (the packs that no other one replaces). With
+one commit for each version (`git repack -adfq`), if git is installed; microseconds of a save, of a read at the head from memory, of the
+first read after opening, and of a read at a random version; and bytes at a packed place in a folder, with 33 exchanges spread over the
+history, before packs are merged (all log packs) and afterwards (the packs that no other one replaces). All times are of the processor. With
 --git, the files of a git repository are saved as values, one version for each commit among the first parents. With --trace, the text of an
 editing trace (github.com/josephg/editing-traces) is saved every 100 transactions; in a concurrent trace, the text that the author of that
 transaction saw.
 
-Second, saves and reads of one value with the system's libdeflate and without it (LLVS_DEFLATE=zlib): least times of a save and of a read,
-and bytes for each save.
+Second, saves and reads of one value of 100 bytes to 1 MB, edited word by word: whole and compressed by zlib, as before there were
+differences and libdeflate; as differences, with the system's libdeflate; and as differences, without it (LLVS_DEFLATE=zlib). Figures are
+the least time of a save without syncs and of a read at the head from memory, the median of first reads after opening, and the bytes for
+each save.
 
-Data is made with seeds. Each row of figures is measured in a process of its own.
+Third, what reads many values, in the same three ways: opening, enumerating, merging, comparing, and memory. Once with small values, which
+are never differences, and once with documents of 20 kB.
+
+Data is made with seeds. Each row of figures is measured in a process of its own, and the ways take turns. With --only, one of the parts
+`histories`, `given` (those of --git and --trace), `sizes` and `many`.
 """
 
 import argparse
@@ -22,6 +28,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -30,8 +37,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests" / "Python"))
 
-SIZES = (1_000, 4_000, 20_000, 100_000, 1_000_000)
-WAYS = ("libdeflate", "zlib")
+SIZES = (100, 1_000, 2_000, 4_000, 20_000, 100_000, 1_000_000)
+#: How values are stored, and which library compresses them.
+WAYS = {"before": ("off", "zlib"), "libdeflate": ("on", "libdeflate"), "zlib": ("on", "zlib")}
+PARTS = ("histories", "given", "sizes", "many")
 BEGINNINGS, MIDDLES, ENDS = ("ver", "con", "re", "de"), ("sion", "tain", "cord", "lay", "pend"), ("", "s", "ing", "ed", "er")
 WORDS = [a + b + c for a in BEGINNINGS for b in MIDDLES for c in ENDS]
 
@@ -200,12 +209,14 @@ def number(text):
     return int.from_bytes(base64.b32decode(text.upper() + "="), "big")
 
 
-def least(count, body):
+def least(count, body, calls=1):
+    """Returns the least processor time of a call in microseconds, each time of several calls together."""
     times = []
     for _ in range(count):
-        begin = time.perf_counter()
-        body()
-        times.append(time.perf_counter() - begin)
+        begin = time.process_time()
+        for _ in range(calls):
+            body()
+        times.append((time.process_time() - begin) / calls)
     return min(times) * 1e6
 
 
@@ -241,19 +252,19 @@ def measure_history(name, differences, folder, quick):
             # Do the work that opening defers to the first read, so that it does not count.
             store.value("no such value", at=head)
             id = draw.choice(ids)
-            begin = time.perf_counter()
+            begin = time.process_time()
             store.value(id, at=head)
-            cold.append(time.perf_counter() - begin)
+            cold.append(time.process_time() - begin)
     with llvs.Store(folder, read_only=True) as store:
         for id in ids[:3]:
             store.value(id, at=head)
-        memory = least(300, lambda: store.value(ids[0], at=head))
+        memory = least(30, lambda: store.value(ids[0], at=head), calls=10)
         wanted = [(id, version) for version, ids in versions for id in ids]
         wanted = [draw.choice(wanted) for _ in range(50 if quick else 500)]
-        begin = time.perf_counter()
+        begin = time.process_time()
         for id, version in wanted:
             store.value(id, at=version)
-        past = (time.perf_counter() - begin) / len(wanted) * 1e6
+        past = (time.process_time() - begin) / len(wanted) * 1e6
     first = sorted(cold)[len(cold) // 2] * 1e6
     times = {"save": used / len(versions) * 1e6, "memory": memory, "cold": first, "past": past}
     return {"bytes": size, "apart": apart, "merged": merged, **times, "raw": raw}
@@ -275,12 +286,13 @@ def git_bytes(name, folder, quick):
     out.close()
     if importing.wait():
         return None
-    subprocess.run(["git", "-C", folder, "repack", "-adq"], check=True)
+    # Without -f git keeps the deltas of the import, which searches for none beyond the version before.
+    subprocess.run(["git", "-C", folder, "repack", "-adfq"], check=True)
     return folder_bytes(folder / "objects")
 
 
-def measure_sizes(folder, quick, runs):
-    """Measures for each size: microseconds of a save and of a read, and bytes for each save."""
+def measure_sizes(folder, differences, quick, runs):
+    """Measures for each size: microseconds of a save, of a read from memory and of a first read, and bytes for each save."""
     import llvs
 
     found = {}
@@ -288,8 +300,8 @@ def measure_sizes(folder, quick, runs):
         shutil.rmtree(folder, ignore_errors=True)
         draw = random.Random(size)
         words = text(draw, size)
-        count = 3 if quick else max(10, min(300, 10_000_000 // size)) * runs // 5
-        with llvs.Store(folder, options=llvs.StoreOptions(differences="off")) as store:
+        count = 3 if quick else max(12, min(300, 10_000_000 // size)) * runs // 5
+        with llvs.Store(folder, durability="normal", options=llvs.StoreOptions(differences=differences)) as store:
             versions = [store.make_version(None, insert={"text": " ".join(words).encode()})]
 
             def save():
@@ -297,9 +309,82 @@ def measure_sizes(folder, quick, runs):
                 versions.append(store.make_version(versions[-1], update={"text": " ".join(words).encode()}))
 
             saved = least(count, save)
-            read = least(count * 3, lambda: store.value("text", at=versions[-1]))
-        found[size] = (saved, read, folder_bytes(folder / "segments") / len(versions))
+            read = least(count, lambda: store.value("text", at=versions[-1]), calls=10)
+        cold = []
+        for at in range(3 if quick else 11):
+            with llvs.Store(folder, read_only=True) as store:
+                # Several versions near the head: the last one may be whole by chance.
+                head = versions[-1 - at % min(4, len(versions))]
+                # Work that opening leaves to the first read does not count.
+                store.value("no such value", at=head)
+                begin = time.process_time()
+                store.value("text", at=head)
+                cold.append(time.process_time() - begin)
+        found[size] = (saved, read, sorted(cold)[len(cold) // 2] * 1e6, folder_bytes(folder / "segments") / len(versions))
     return found
+
+
+def made_many(store, size, quick):
+    """Saves documents, edits them in turn, and makes two branches. Returns the base, a version far back, and the two heads."""
+    draw, count = random.Random(size), 100 if quick else 20_000_000 // (size + 1_000)
+    count = min(count, 20_000)
+    values = {f"document{i:05}": text(draw, size) for i in range(count)}
+
+    def data(ids):
+        return {id: " ".join(values[id]).encode() for id in ids}
+
+    def edited(ids):
+        for id in ids:
+            values[id][draw.randrange(len(values[id]))] = draw.choice(WORDS)
+        return data(ids)
+
+    ids = list(values)
+    head = store.make_version(None, insert=data(ids))
+    far = head
+    for number in range(6):
+        for at in range(0, count, max(1, count // 20)):
+            head = store.make_version(head, update=edited(ids[at : at + max(1, count // 20)]))
+    half = min(100, count // 2)
+    ours = store.make_version(head, update=edited(ids[:half]))
+    theirs = store.make_version(head, update=edited(ids[half : 2 * half]))
+    return far, head, ours, theirs
+
+
+def measure_many(folder, size, differences, quick):
+    import llvs
+
+    shutil.rmtree(folder, ignore_errors=True)
+    with llvs.Store(folder, options=llvs.StoreOptions(differences=differences)) as store:
+        far, head, ours, theirs = made_many(store, size, quick)
+    stored = folder_bytes(folder / "segments")
+    opened = []
+    for _ in range(3 if quick else 15):
+        begin = time.process_time()
+        store = llvs.Store(folder)
+        opened.append(time.process_time() - begin)
+        store.close()
+    base = memory()
+    with llvs.Store(folder) as store:
+
+        def enumerate_all():
+            for _ in store.at(ours).items():
+                pass
+
+        enumerated = least(2 if quick else 5, enumerate_all)
+        compared = least(3 if quick else 30, lambda: list(store.diff(head, ours)))
+        begin = time.process_time()
+        store.merge(ours, theirs, arbiter=llvs.MostRecentChange())
+        merged = (time.process_time() - begin) * 1e6
+        grown = memory() - base
+    return {
+        "open": sorted(opened)[len(opened) // 2] * 1e6, "enumerate": enumerated, "differences of 100": compared,
+        "merge of 100 + 100": merged, "memory above opening, KiB": grown, "bytes on disk": stored,
+    }
+
+
+def memory():
+    """Returns the largest resident memory of the process in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def run(given, *arguments, **environment):
@@ -314,37 +399,74 @@ def main():
     options.add_argument("--runs", type=int, default=5)
     options.add_argument("--git", action="append", default=[], help="a repository")
     options.add_argument("--trace", action="append", default=[], help="an editing trace")
+    options.add_argument("--only", choices=PARTS, help="a part")
     options.add_argument("--measure", help=argparse.SUPPRESS)
     options.add_argument("--differences", default="off", help=argparse.SUPPRESS)
     options.add_argument("folder", type=Path)
     given = options.parse_args()
     folder = given.folder / "space"
     if given.measure:
-        found = measure_sizes(folder, given.quick, given.runs) if given.measure == "sizes" else (
-            measure_history(given.measure, given.differences, folder, given.quick)
-        )
+        kind, _, size = given.measure.partition(" of ")
+        if kind == "sizes":
+            found = measure_sizes(folder, given.differences, given.quick, given.runs)
+        elif kind == "many":
+            found = measure_many(folder, int(size), given.differences, given.quick)
+        else:
+            found = measure_history(given.measure, given.differences, folder, given.quick)
         print(json.dumps(found))
         return
 
+    names = [*HISTORIES] if given.only in (None, "histories") else []
+    if given.only in (None, "given"):
+        names += [*(f"git {path}" for path in given.git), *(f"trace {path}" for path in given.trace)]
+    if names:
+        show_histories(given, names)
+    if given.only in (None, "sizes"):
+        show_sizes(given)
+    if given.only in (None, "many"):
+        show_many(given)
+
+
+def show_histories(given, names):
     print(f"  {'':34}{'bytes on disk':>34}{'packed place':>20}{'save':>18}{'head':>18}{'first read':>18}{'past':>18}")
     print(f"  {'':34}{'whole':>12}{'differences':>13}{'git':>9}{'before':>11}{'merged':>9}" + f"{'whole':>10}{'diff.':>8}" * 4)
-    for name in [*HISTORIES, *(f"git {path}" for path in given.git), *(f"trace {path}" for path in given.trace)]:
+    for name in names:
         whole, ours = (run(given, "--measure", name, "--differences", choice) for choice in ("off", "on"))
         git = git_bytes(name, given.folder / "git", given.quick)
         mega = "".join(f"{size / 1e6:{width}.3f}" for size, width in ((whole["bytes"], 12), (ours["bytes"], 13)))
         times = "".join(f"{whole[what]:10.1f}{ours[what]:8.1f}" for what in ("save", "memory", "cold", "past"))
         shown = name if len(name) <= 34 else "..." + name[-31:]
         mega += f"{git / 1e6 if git else 0:9.3f}{ours['apart'] / 1e6:11.3f}{ours['merged'] / 1e6:9.3f}"
-        print(f"  {shown:34}{mega}{times}   {ours['bytes'] / whole['bytes']:.4f} x", flush=True)
+        more = f"   {ours['bytes'] / whole['bytes']:.4f} x" + (f", git {ours['bytes'] / git:.2f} x" if git else "")
+        print(f"  {shown:34}{mega}{times}{more}", flush=True)
     print("  (megabytes; microseconds)\n")
 
-    found = {way: run(given, "--measure", "sizes", LLVS_DEFLATE=way) for way in WAYS}
-    print(f"  {'one value, one word changed':30}{'save':>26}{'read':>26}{'bytes a save':>26}")
-    print(f"  {'':30}" + "".join(f"{way:>13}" for _ in range(3) for way in WAYS))
+
+def show_sizes(given):
+    found = {way: [] for way in WAYS}
+    for _ in range(1 if given.quick else 3):
+        for way, (differences, library) in WAYS.items():
+            found[way].append(run(given, "--measure", "sizes", "--differences", differences, LLVS_DEFLATE=library))
+    print(f"  {'one value, one word changed':28}{'save':>30}{'head, from memory':>30}{'head, first read':>30}{'bytes a save':>30}")
+    print(f"  {'':28}" + "".join(f"{way:>10}" for _ in range(4) for way in WAYS))
     for size in SIZES:
-        rows = [found[way][str(size)] for way in WAYS]
-        times = "".join(f"{row[i]:10.1f} us" for i in (0, 1) for row in rows)
-        print(f"  {size:>26,} B  {times}" + "".join(f"{row[2]:13,.0f}" for row in rows))
+        figures = "".join(f"{min(one[str(size)][i] for one in found[way]):10,.1f}" for i in range(4) for way in WAYS)
+        print(f"  {size:>24,} B  {figures}")
+    print("  (microseconds; before: whole values and zlib)\n")
+
+
+def show_many(given):
+    for size in (300, 20_000):
+        found = {way: [] for way in WAYS}
+        for _ in range(1 if given.quick else 3):
+            for way, (differences, library) in WAYS.items():
+                found[way].append(run(given, "--measure", f"many of {size}", "--differences", differences, LLVS_DEFLATE=library))
+        print(f"  {f'documents of {size:,} bytes':34}" + "".join(f"{way:>14}" for way in WAYS))
+        for what in found["before"][0]:
+            figures = [min(one[what] for one in those) for those in found.values()]
+            ratios = "".join(f"{figure / max(figures[0], 1e-9):7.2f} x" for figure in figures[1:])
+            print(f"  {what:34}" + "".join(f"{figure:14,.1f}" for figure in figures) + ratios, flush=True)
+    print("  (microseconds if not said otherwise)")
 
 
 if __name__ == "__main__":

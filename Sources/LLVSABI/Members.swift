@@ -107,6 +107,17 @@ public func llvs_exchange_retire(
     }
 }
 
+@_cdecl("llvs_exchange_enable_differences") @implementation
+public func llvs_exchange_enable_differences(
+    _ exchange: OpaquePointer!, _ control: UnsafePointer<llvs_control>!, _ result: StructOut<llvs_exchange_result>!, _ error: ErrorOut!
+) -> llvs_status {
+    result?.pointee = nil
+    return entry(error) {
+        let done = try LLVSABI.exchange(exchange).enableDifferences(LLVSABI.control(control))
+        if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
+    }
+}
+
 @_cdecl("llvs_identity_create") @implementation
 public func llvs_identity_create(
     _ identity: UnsafeMutablePointer<llvs_buffer>!, _ recipient: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!

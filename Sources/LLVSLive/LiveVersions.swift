@@ -118,6 +118,8 @@ struct VersionSink {
     private let account: SourceAccount
     /// Whether this side said that it reads values that are differences.
     var hasDifferences = false
+    /// The device key of the other side, and whether it was known before.
+    var device: (key: [UInt8], isKnown: Bool) = ([], false)
     /// The versions of the batch that came in valid frames.
     private var kept = 0, keptSize = 0
     /// The most versions that are stored at once. (Syncing takes the same time for any number.)
@@ -284,7 +286,7 @@ struct VersionSink {
             throw overBudget(id)
         } catch let unreadable as UnreadableBase {
             // The next link brings whole values.
-            PeerKnowledge.of(store).readsNoDifferences()
+            PeerKnowledge.of(store).readsNoDifferences(of: device.key, isKnown: device.isKnown)
             var error = unreadable.error
             error.message =
                 "The version \(id) was not stored: a value of it is a difference from one that cannot be read here. Connect again: "
@@ -314,7 +316,7 @@ struct VersionSink {
     /// Stores the versions before the given one, and makes the next link request whole values, so that a link to another implementation
     /// progresses, too.
     private mutating func overBudget(_ id: VersionID) -> LiveFault {
-        PeerKnowledge.of(store).readsNoDifferences()
+        PeerKnowledge.of(store).readsNoDifferences(of: device.key, isKnown: device.isKnown)
         (kept, keptSize) = (batch.count, batchSize)
         return LiveFault(
             .bound, "values that are differences take far more bytes than came; the next connection brings whole values", version: id)

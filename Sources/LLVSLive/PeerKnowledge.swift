@@ -29,8 +29,9 @@ final class PeerKnowledge: Sendable {
         var asked = AskedVersions()
         /// The received part of a large value whose link was cut.
         var unfinished: VersionSink.Unfinished?
-        /// Whether new links read values that are differences.
-        var hasDifferences = true
+        /// The device keys with which new links read no values that are differences, and whether those with unknown keys do.
+        var withoutDifferences: Set<[UInt8]> = []
+        var unknownReadDifferences = true
     }
     /// A link that was opened by the other side.
     struct OpenLink {
@@ -65,9 +66,23 @@ final class PeerKnowledge: Sendable {
     /// Incarnations of earlier openings whose order this one continues.
     var earlier: [LiveFrame.Since] { state.withLock { $0.earlier } }
 
-    /// Whether new links read values that are differences: not if a base could not be read here, or those of a link took too much.
-    var hasDifferences: Bool { state.withLock { $0.hasDifferences } }
-    func readsNoDifferences() { state.withLock { $0.hasDifferences = false } }
+    /// Returns whether there was a link with a device before.
+    func knows(_ device: [UInt8]) -> Bool { state.withLock { $0.known[device] != nil } }
+    /// Returns whether new links with a device read values that are differences: not if, on an earlier link with it since the store was
+    /// opened, a base could not be read here, or differences took too much. A device may have another key in each link. So unknown devices
+    /// count as one.
+    func readsDifferences(of device: [UInt8]) -> Bool {
+        state.withLock { !$0.withoutDifferences.contains(device) && ($0.known[device] != nil || $0.unknownReadDifferences) }
+    }
+    /// - Parameter isKnown: whether the device was known when the link began.
+    func readsNoDifferences(of device: [UInt8], isKnown: Bool) {
+        state.withLock {
+            // A device that is forgotten loses one more link.
+            if $0.withoutDifferences.count >= PeerKnowledge.limit { $0.withoutDifferences = [] }
+            $0.withoutDifferences.insert(device)
+            if !isKnown { $0.unknownReadDifferences = false }
+        }
+    }
 
     /// Admits a link once its device is known. If its device or its address has too many links, the one with the longest silence ends.
     /// - Parameter place: as for `mayNegotiate`.

@@ -76,8 +76,9 @@ extension PeerSession {
         myHello = LiveFrame.Hello(
             device: options.device, incarnation: known.incarnation, arrivals: UInt64(store.settledRows(from: 0)) + 1,
             since: known.since(of: link.theirKey, in: store), earlier: known.earlier)
-        if !known.hasDifferences { myHello.features &= ~LiveFrame.readsDifferences }
-        receiving.sink.hasDifferences = known.hasDifferences
+        receiving.sink.hasDifferences = known.readsDifferences(of: link.theirKey)
+        receiving.sink.device = (link.theirKey, known.knows(link.theirKey))
+        if !receiving.sink.hasDifferences { myHello.features &= ~LiveFrame.readsDifferences }
         if !options.outer.isEmpty {
             myHello.outer = try link.mac(options.outer)
             myHello.features |= LiveFrame.tellsOuter

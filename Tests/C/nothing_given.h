@@ -104,6 +104,7 @@ REFUSES(llvs_exchange_pairing(NULL, 0, NULL, NULL, NULL));
 REFUSES(llvs_exchange_join_keys(NULL, NULL, NULL));
 REFUSES(llvs_exchange_rekey(NULL, 0, NULL, NULL, NULL));
 REFUSES(llvs_exchange_retire(NULL, NULL, NULL, NULL));
+REFUSES(llvs_exchange_enable_differences(NULL, NULL, NULL, NULL));
 REFUSES(llvs_exchange_announce_move(NULL, LLVS_NONE, NULL, NULL, NULL));
 llvs_remote_free(NULL);
 REFUSES(llvs_exchange_remote(NULL, NULL, NULL));

@@ -589,6 +589,106 @@ static void measure_exchanges(void) {
     remove_directory(directory);
 }
 
+/* ---- values as differences ---- */
+
+/* Carries the waiting bytes between both ends. Returns their number. */
+static size_t carry(llvs_peer *one, llvs_peer *two) {
+    uint8_t data[4096];
+    size_t size, all = 0, idle = 0;
+    llvs_peer *from = one, *to = two, *other;
+    while (idle < 2) {
+        OK(llvs_peer_send(from, data, sizeof data, &size, &error));
+        if (size > 0) {
+            OK(llvs_peer_receive(to, llvs_bytes_make(data, size), &error));
+            all += size;
+            idle = 0;
+            continue;
+        }
+        idle++;
+        other = from;
+        from = to;
+        to = other;
+    }
+    return all;
+}
+
+/* Edits of a long value, in a store and over a link. */
+static void measure_value_differences(void) {
+    enum { SIZE = 40000, EDITS = 40, LONGEST = 4, OTHER_LONGEST = 8, FETCHES = 20 };
+    static const char secret[LLVS_PAIRING_SIZE] = "a pairing of forty-eight bytes, both sides know";
+    char *directory = new_directory(), *from_path = join(directory, "from"), *to_path = join(directory, "to");
+    uint8_t *text = malloc(SIZE);
+    llvs_store_options options = LLVS_STORE_OPTIONS_INIT;
+    llvs_peer_options peer = LLVS_PEER_OPTIONS_INIT;
+    llvs_store *from, *to;
+    llvs_peer *one, *two;
+    llvs_version_id made[EDITS + 1], at;
+    llvs_change change = insert("note", "");
+    llvs_buffer buffer;
+    uint64_t state = 3;
+    size_t i, carried = 0;
+    assert_non_null(text);
+    for (i = 0; i < SIZE; i++) text[i] = (uint8_t)draw(&state);
+    options.durability = LLVS_DURABILITY_NORMAL;
+    OK(llvs_store_open(llvs_str(from_path), &options, &from, &error));
+    change.data = llvs_bytes_make(text, SIZE);
+    made[0] = save(from, NULL, change);
+    change.kind = LLVS_CHANGE_UPDATE;
+    begin();
+    for (i = 1; i <= EDITS; i++) {
+        text[i * 7919 % SIZE] ^= 1;
+        made[i] = save(from, &made[i - 1], change);
+    }
+    end("save-an-edit", "value-differences", EDITS);
+    close_store(from);
+    /* With so little memory no base is cached, so each one is read. */
+    options.memory_budget = 64 << 10;
+    OK(llvs_store_open(llvs_str(from_path), &options, &from, &error));
+    begin();
+    for (i = 0; i < FETCHES; i++) {
+        OK(llvs_store_value(from, llvs_str("note"), llvs_id(&made[i % 2 ? LONGEST : OTHER_LONGEST]), &buffer, NULL, &error));
+        assert_int_equal(buffer.size, SIZE);
+        llvs_buffer_dispose(&buffer);
+    }
+    end("fetch-after-4-steps", "value-differences", FETCHES);
+
+    OK(llvs_store_open(llvs_str(to_path), &options, &to, &error));
+    peer.pairing = llvs_bytes_make(secret, sizeof secret);
+    OK(llvs_peer_open(to, &peer, &two, &error));
+    peer.initiator = 1;
+    OK(llvs_peer_open(from, &peer, &one, &error));
+    begin();
+    carry(one, two);
+    end("link-40-edits", "value-differences", EDITS);
+    assert_int_equal(version_count(to), EDITS + 1);
+    at = made[EDITS];
+    begin();
+    for (i = 1; i <= EDITS; i++) {
+        text[i * 6007 % SIZE] ^= 1;
+        at = save(from, &at, change);
+        OK(llvs_peer_store_changed(one, &error));
+        carried += carry(one, two);
+    }
+    end("link-an-edit", "value-differences", EDITS);
+    assert_true(carried < EDITS * 1000);
+    /* No base may have more than twice the size of its value. */
+    change.data.size = SIZE / 2;
+    save(from, &at, change);
+    OK(llvs_peer_store_changed(one, &error));
+    begin();
+    assert_true(carry(one, two) < 1000);
+    end("link-the-widest-base", "value-differences", 1);
+    assert_int_equal(version_count(to), 2 * EDITS + 2);
+    llvs_peer_free(one);
+    llvs_peer_free(two);
+    close_store(from);
+    close_store(to);
+    free(text);
+    free(from_path);
+    free(to_path);
+    remove_directory(directory);
+}
+
 /* ---- costs that others can cause ---- */
 
 static llvs_version_id set(llvs_store *store, llvs_version_id at, const char *id, const char *data) {
@@ -962,6 +1062,7 @@ static void measure_all(void) {
     measure_openings(LLVS_STORAGE_FILE, "openings");
     measure_openings(LLVS_STORAGE_SQLITE, "openings-sqlite");
     measure_exchanges();
+    measure_value_differences();
     measure_preserves();
     measure_common_bases();
     measure_heads_on_a_line();

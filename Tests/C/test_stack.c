@@ -110,6 +110,35 @@ static void reads(void) {
     OK(llvs_store_differences(store, llvs_id(&ours), llvs_id(&theirs), NULL, NULL, &changes, &error));
     llvs_change_cursor_free(changes);
 }
+/* Values as differences, the last of which is the longest way from the whole one. */
+static void edits(void) {
+    enum { SIZE = 6000, EDITS = 8 };
+    static char text[SIZE];
+    llvs_change change = insert("edited", "");
+    llvs_version_id at;
+    llvs_statistics statistics = LLVS_STATISTICS_INIT;
+    llvs_buffer data;
+    size_t i;
+    for (i = 0; i < SIZE; i++) text[i] = (char)(i * i >> 7);
+    change.data = llvs_bytes_make(text, SIZE);
+    at = save(store, &first, change);
+    change.kind = LLVS_CHANGE_UPDATE;
+    for (i = 0; i < EDITS; i++) {
+        text[i * 700 + 100] ^= 1;
+        at = save(store, &at, change);
+    }
+    OK(llvs_store_statistics(store, NULL, &statistics, &error));
+    assert_int_equal(statistics.differences, EDITS);
+    if (kind == LLVS_STORAGE_FILE || kind == LLVS_STORAGE_SQLITE) {
+        /* Otherwise the bases are in memory. */
+        OK(llvs_store_close(store, &error));
+        llvs_store_free(store);
+        open_one(path, &store);
+    }
+    OK(llvs_store_value(store, llvs_str("edited"), llvs_id(&at), &data, NULL, &error));
+    assert_memory_equal(data.data, text, SIZE);
+    llvs_buffer_dispose(&data);
+}
 static void merges(void) {
     llvs_arbiter *arbiter;
     llvs_version_list *merged;
@@ -297,6 +326,7 @@ static const struct operation { const char *name; void (*run)(void);
     { "open", opens },
     { "save", saves },
     { "read", reads },
+    { "edit", edits },
     { "merge", merges },
     { "nest", nests },
     { "climb", climbs },

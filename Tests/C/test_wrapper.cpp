@@ -555,7 +555,8 @@ static void encrypted_places() {
     one.make_version(root, {llvs::Change::insert("y", "2")});
     EXPECT(mine.announce_move("somewhere").sent.size() == 1);
     one.make_version(root, {llvs::Change::insert("z", "3")});
-    EXPECT(mine.retire().sent.size() == 1);
+    EXPECT(mine.enable_differences().sent.size() == 1);
+    EXPECT(mine.retire().sent.empty());
     EXPECT(mine.remote_status()->epoch == 2 && mine.remote_status()->fingerprint.size() == 35 && mine.remote_status()->packs > 0);
     EXPECT(mine.remote_status()->layout == LLVS_LAYOUT_PACKED && mine.remote_status()->writers.size() == 1);
     EXPECT(mine.members().size() == 1);

@@ -57,7 +57,7 @@ def test_what_is_made_comes_back(seed: int) -> None:
 
 def test_places() -> None:
     stands_on = {0: 0}
-    for before in range(255):
+    for before in range(329):
         place, on = d.place_of(before)
         assert place == before + 1 and on < place
         # The base is one of those from which the previous value is computed.
@@ -70,8 +70,8 @@ def test_places() -> None:
         while place:
             place, steps = stands_on[place], steps + 1
         assert steps <= 4
-    assert d.place_of(255) == (0, 0)
-    assert [stands_on[place] for place in (5, 6, 7, 8, 9, 12)] == [4, 4, 4, 0, 8, 0]
+    assert d.place_of(329) == (0, 0)
+    assert [stands_on[place] for place in (1, 2, 5, 6, 7, 8, 9, 15)] == [0, 1, 0, 5, 6, 7, 5, 0]
 
 
 def edited(draw: random.Random, value: bytes) -> bytes:
@@ -103,6 +103,27 @@ def test_the_page_reads_what_the_engine_saves(seed: int, tmp_path: Path) -> None
         prevailing = read.state(version)
         assert {id.decode(): read.value(at, id) for id, at in prevailing.items()} == state
     assert count == sum(len(version.differences) for version in read.versions.values())
+
+
+def test_the_engine_chooses_bases_by_places(tmp_path: Path) -> None:
+    draw, text, made = random.Random(1), b" ".join(b"%d" % i for i in range(9_000)), []
+    with llvs.Store(tmp_path / "store") as store:
+        for i in range(340):
+            text = edited(draw, text)
+            changes = {"a": text}
+            made.append((store.make_version(made[-1], update=changes) if made else store.make_version(insert=changes)).id)
+    read = reader.read_store(tmp_path / "store")
+    places = {made[0]: 0}
+    for before, id in zip(made, made[1:]):
+        version = read.versions[id]
+        place, base = d.place_of(places[before])
+        stored = version.differences.get(b"a")
+        places[id] = place
+        assert (stored is None) == (place == 0)
+        if stored:
+            difference = d.parse(stored, version.changes[b"a"].size)
+            assert (difference.place, difference.base) == (place, made[made.index(id) - place + base])
+    assert places[made[329]] == 329 and places[made[330]] == 0
 
 
 def changed(draw: random.Random, value: bytes) -> bytes:

@@ -16,6 +16,7 @@ from packs.records import Difference, Made
 
 import llvs
 from llvs import ErrorCode
+from llvs.errors import UnsupportedError
 
 STORE, SALT, WRITER = bytes(range(16)), bytes(range(16, 32)), b"\7" * 8
 DRAW = random.Random(3)
@@ -111,6 +112,61 @@ def test_a_root_without_the_member_stays_as_it_is(tmp_path: Path) -> None:
                 exchange.send()
         (_, pack), = packs_of(place)
         assert len(differences_in(pack)) == expected
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_differences_are_turned_on_in_an_old_place(tmp_path: Path, encrypted: bool) -> None:
+    """Another root with the same store id allows them to all devices. The first root and the packs stay as they are."""
+    place, remote = tmp_path / "place", llvs.Remote((tmp_path / "place").as_uri(), layout="packed")
+    if encrypted:
+        remote = llvs.Remote(place.as_uri(), layout="packed", identity=llvs.exchange.new_identity().secret)
+        with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, remote) as exchange:
+            exchange.send()
+    else:
+        name, data = writer.root(STORE, SALT, WRITER)
+        (place / name).parent.mkdir(parents=True)
+        (place / name).write_bytes(data)
+    with llvs.Store(tmp_path / "one") as one, llvs.Store(tmp_path / "two") as two:
+        made = edits(one, 30)
+        with llvs.Exchange(one, remote) as mine, llvs.Exchange(two, remote) as theirs:
+            saved = dict(next(made) for _ in range(10))
+            if not encrypted:
+                mine.retrieve()
+                mine.send()
+                assert not differences_in(packs_of(place)[0][1])
+                theirs.retrieve()
+            before = {file: file.read_bytes() for file in place.rglob("*") if file.is_file()}
+            saved.update([next(made)])
+            assert len(mine.enable_differences().sent) == (11 if encrypted else 1)
+            assert not mine.enable_differences().sent
+            roots = list((place / "pack1").glob("root-*"))
+            if encrypted:
+                # A new place has them from the start.
+                assert len(roots) == 1
+            else:
+                assert len(roots) == 2 and all(file.read_bytes() == data for file, data in before.items())
+                stores = [reader.read_root(f"pack1/{file.name}", file.read_bytes())[0] for file in roots]
+                assert stores == [STORE, STORE]
+            saved.update(made)
+            mine.send()
+            if not encrypted:
+                last = packs_of(place)[-1][1]
+                assert len(last.versions) == 19 and len(differences_in(last)) >= 17
+            # A device that knew the place before, and one that did not.
+            assert not theirs.retrieve().problems
+            with llvs.Store(tmp_path / "three") as three, llvs.Exchange(three, remote) as others:
+                assert not others.retrieve().problems
+                for store in (two, three):
+                    assert {id: note(store, id) for id in saved} == saved
+                # A device that found the new root when it listed all writes differences, too.
+                head = three.make_version(list(saved)[-1], update={"note": TEXT + b"?"})
+                three.make_version(head, update={"note": TEXT + b"??"})
+                others.send()
+            if not encrypted:
+                assert any(len(pack.versions) == 2 and len(differences_in(pack)) == 1 for _, pack in packs_of(place))
+    with llvs.Store(tmp_path / "four") as store, llvs.Exchange(store, (tmp_path / "plain").as_uri()) as exchange:
+        with pytest.raises(UnsupportedError, match="no packs"):
+            exchange.enable_differences()
 
 
 def test_no_difference_is_made_on_a_version_with_an_id_of_the_caller(tmp_path: Path) -> None:

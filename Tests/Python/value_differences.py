@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import zlib
@@ -176,9 +177,11 @@ def find_operations(base: bytes, value: bytes, block: int = 8) -> list[Operation
 def place_of(before: int) -> tuple[int, int]:
     """Returns the place of a value if the previous value has place `before`, and the place of its base."""
     place = before + 1
-    if place > 255:
+    if place > 329:
         return 0, 0
-    digit = 1
-    while place // digit % 4 == 0:
-        digit *= 4
-    return place, place - place // digit % 4 * digit
+    left, last = place, 0
+    for choice in (4, 3, 2, 1):
+        if left:
+            last = max(math.comb(n, choice) for n in range(choice, left + choice) if math.comb(n, choice) <= left)
+            left -= last
+    return place, place - last

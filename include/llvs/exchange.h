@@ -494,6 +494,20 @@ LLVS_API LLVS_CHECKED llvs_status llvs_exchange_rekey(LLVS_BORROWED llvs_exchang
 LLVS_API LLVS_CHECKED llvs_status llvs_exchange_retire(LLVS_BORROWED llvs_exchange *exchange, LLVS_BORROWED const llvs_control *control,
     LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
 /**
+ * Lets all devices write values to a place in the packed layout as differences from earlier ones, which take far less room. New places have
+ * it from the start, so this is for places that an earlier library made. First sends what the place lacks. Other devices learn of it when
+ * they next list the whole place, which they do once a day. A library that does not know differences reports the versions that have some as
+ * LLVS_ERROR_NEWER_FORMAT, and reads all others. Has no effect if it is on. It cannot be turned off.
+ * @param control  progress and cancellation; may be NULL
+ * @param result  as llvs_exchange_send returns it; may be NULL
+ * Errors: LLVS_ERROR_UNSUPPORTED (a place without packs), LLVS_ERROR_TOO_LARGE (the place has 16 roots), LLVS_ERROR_NO_SPACE,
+ * LLVS_ERROR_TRANSPORT, LLVS_ERROR_NOT_FOUND (the place does not exist, or was emptied), LLVS_ERROR_PERMISSION, LLVS_ERROR_IO,
+ * LLVS_ERROR_WRONG_KEY, LLVS_ERROR_KEY_MISSING, LLVS_ERROR_KEYS_FORKED, LLVS_ERROR_NEWER_FORMAT (a newer library wrote the place),
+ * LLVS_ERROR_CANCELLED, LLVS_ERROR_USER (from a callback), storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_exchange_enable_differences(LLVS_BORROWED llvs_exchange *exchange,
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_exchange_result **result, LLVS_OWNED llvs_error **error);
+/**
  * Announces to the other devices that the place has moved, after sending what it lacks. From then on their exchanges with the old place
  * have the problem LLVS_ERROR_PLACE_MOVED, with the address as its path. Nothing else changes, and nothing is removed.
  * @param address  the new address, for people and programs: UTF-8, 1 to 1,024 bytes, no control characters. No secrets: every device that

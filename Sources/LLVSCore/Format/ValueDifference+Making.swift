@@ -18,7 +18,7 @@ extension ValueDifference {
     }
 
     /// Streams of at most this many bytes are stored as they are.
-    private static let deflateThreshold = 256
+    private static let deflateThreshold = 64
 
     /// Returns the stored bytes of a value as its difference from a base; nil if they have more than `room` bytes, or the two have too
     /// little in common.

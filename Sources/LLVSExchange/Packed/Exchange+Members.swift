@@ -60,6 +60,8 @@ package protocol KeyedTransport: StoreTransport {
     func withKeys<R>(of store: Store, _ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R
     /// Sends the remaining versions, and announces to the other devices that this one stops writing.
     func retire(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
+    /// Sends the remaining versions, and lets all writers store values of new packs as differences.
+    func enableDifferences(_ store: Store, _ control: OperationControl) throws -> ExchangeResult
     /// The pairing derived from the keys as last read; nil before that, and for a place without keys.
     var livePairing: Pairing? { get }
     /// Announces the new address of the place to the other devices.
@@ -196,6 +198,20 @@ extension Exchange {
         return try exclusively("Retiring") { try transport.retire(store, control) }
     }
 
+    /// Lets all devices write values to a place in the packed layout as differences from earlier ones, which take far less room:
+    /// docs/pack-format.md. New places have it from the start. First sends what the place lacks. Other devices learn of it when they next
+    /// list the whole place, which they do once a day. A library that does not know differences reports the versions that have some as
+    /// `.newerFormat`, and reads all others. This cannot be undone.
+    /// - Parameter control: as for `send`.
+    /// - Returns: as `send`.
+    /// - Throws: `.unsupported` for a place that has no packs, `.tooLarge` for a place that has 16 roots, and as `send`.
+    public func enableDifferences(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+        guard let transport = transport as? any KeyedTransport else {
+            throw StoreError(.unsupported, "\(transport.description) holds no packs: its files have whole values.")
+        }
+        return try exclusively("Turning on differences") { try transport.enableDifferences(store, control) }
+    }
+
     private func withKeys<R>(_ what: String, _ control: OperationControl, _ body: (PackedRun) throws -> R) throws -> R {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) has no members: nothing is encrypted there.")
@@ -229,6 +245,11 @@ extension PackedTransport {
             return (try run.retire(), [])
         }
     }
+    package func enableDifferences(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        try bothWays(store, "Turning on differences in \(description)", control) {
+            (try $0.enableDifferences(), $0.leftToOthers(fromPacks: true))
+        }
+    }
     package func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         try bothWays(store, "Announcing a move of \(description)", control) {
             (try $0.announce(address), $0.leftToOthers(fromPacks: true))
@@ -244,6 +265,12 @@ extension AutomaticTransport: KeyedTransport {
             throw StoreError(.unsupported, "\(description) holds no packs: no device there waits for this one.")
         }
         return try packs.retire(store, control)
+    }
+    package func enableDifferences(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
+        guard try isPacked(store, control) else {
+            throw StoreError(.unsupported, "\(description) holds no packs: its files have whole values.")
+        }
+        return try packs.enableDifferences(store, control)
     }
     package func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         guard try isPacked(store, control) else {

@@ -279,7 +279,12 @@ extension PackedRun {
             throw hasNoRoot
         }
         let id = keys?.opened?.keys.store ?? state.formerStores.first ?? settings.random.id()
-        let layout = wantsBridge ? RootText.bridged : RootText.packed
+        try writeRoot(id, layout: wantsBridge ? RootText.bridged : RootText.packed)
+        state.formerStores = []
+        try save()
+    }
+    /// Writes a root, by which the values of packs may be differences.
+    private func writeRoot(_ id: PackID, layout: String) throws {
         let text =
             "{\"format\":1,\"store\":\"\(id)\",\"layout\":\"\(layout)\",\"encrypted\":\(keys != nil),\"made\":\"\(made)\","
             + "\"differences\":1}"
@@ -289,13 +294,33 @@ extension PackedRun {
         let root = try sealing.seal(writer.finish())
         try upload(root)
         state.roots.append(PackedState.Root(name: root.name, store: id, bytes: root.bytes))
-        state.formerStores = []
-        try save()
+        state.roots.sort { $0.name.id < $1.name.id }
     }
-    /// Whether the values of packs may be differences: the root to which new packs belong says so.
+    /// Whether the values of packs may be differences: a root of the store to which new packs belong says so.
     var sendsDifferences: Bool {
-        guard let root = state.roots.min(by: { $0.name.id < $1.name.id }) else { return false }
-        return (try? RootText(root.name, root.bytes, sealing).hasDifferences) ?? false
+        guard let current = state.roots.min(by: { $0.name.id < $1.name.id }) else { return false }
+        return state.roots.contains {
+            $0.store == current.store && (try? RootText($0.name, $0.bytes, sealing).hasDifferences) ?? false
+        }
+    }
+
+    /// Sends the remaining versions. If no root says that the values of packs may be differences, it then writes another root of the same
+    /// store that does. Roots cannot be changed, and readers of an older library ignore the member.
+    func enableDifferences() throws -> ExchangeResult {
+        let result = try send(isFresh: false)
+        try ensureRoot()
+        // Another device may have written one.
+        if !sendsDifferences { _ = try listRoots() }
+        guard !sendsDifferences, let current = state.roots.min(by: { $0.name.id < $1.name.id }) else { return result }
+        guard state.roots.count < PackedSettings.rootsLimit else {
+            throw StoreError(
+                .tooLarge,
+                "Differences cannot be turned on in \(files.description): it has \(state.roots.count) roots already, which is the most. "
+                    + "Make a new place.")
+        }
+        try writeRoot(current.store, layout: RootText(current.name, current.bytes, sealing).layout)
+        try save()
+        return result
     }
     private var made: String { UTCDate.text(max(0, Int64(settings.random.milliseconds() / 1_000))) }
 

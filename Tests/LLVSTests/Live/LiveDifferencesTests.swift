@@ -60,7 +60,7 @@ import Testing
     /// A peer that does not announce that it reads differences gets whole values.
     @Test func oneThatReadsNoneGetsWholeValues() throws {
         let a = try store(), b = try store()
-        PeerKnowledge.of(b).readsNoDifferences()
+        PeerKnowledge.of(b).readsNoDifferences(of: [], isKnown: false)
         var text = RepairTests.noise(1, 60_000)
         let versions = try edit(a, &text, 4)
         var wire = try Wire(a, b)
@@ -116,20 +116,45 @@ import Testing
     @Test func aBaseThatIsNotHereIsTold() throws {
         let a = try store(), b = try store()
         var text = RepairTests.noise(1, 20_000)
-        // The last version has place 5, so its base is the one with place 4.
-        let versions = try edit(a, &text, 6)
+        // The last version has place 4, so its base is the one with place 3.
+        let versions = try edit(a, &text, 5)
         let sent = try payloads(a, versions)
-        #expect(sent[0].count > 20_000 && sent[1].count < 300 && sent[5].count < 300)
+        #expect(sent[0].count > 20_000 && sent[1].count < 300 && sent[4].count < 300)
         var sink = VersionSink(b)
         sink.hasDifferences = true
-        for one in [sent[0], sent[5]] {
+        for one in [sent[0], sent[4]] {
             try sink.append(one, came: one.count)
             try sink.run()
         }
         try sink.flush()
         #expect(sink.takeAdded() == [versions[0]])
-        #expect(sink.takeProblems().map(\.name) == [versions[5].description] && sink.refused == 1)
-        #expect(!PeerKnowledge.of(b).hasDifferences)
+        #expect(sink.takeProblems().map(\.name) == [versions[4].description] && sink.refused == 1)
+        #expect(!PeerKnowledge.of(b).readsDifferences(of: [1]))
+    }
+
+    /// A base that cannot be read, or too many differences, concern the links with that device. Unknown devices count as one.
+    @Test func oneDeviceThatIsRefusedIsNotAll() throws {
+        let a = try store(), b = try store(), identities = (RepairTests.noise(7, 32), RepairTests.noise(8, 32))
+        let key = try PeerSession.publicKey(of: identities.0)
+        var text = RepairTests.noise(1, 60_000)
+        let first = try edit(a, &text, 1)
+        var wire = try Wire(a, b, identities: identities)
+        try wire.run()
+        try wire.a.close()
+        try wire.run()
+        let made = try edit(a, &text, 40, on: first.last), known = PeerKnowledge.of(b)
+        wire = try Wire(a, b, identities: identities)
+        wire.b.receiving.sink = VersionSink(b, account: smallAccount())
+        wire.a.sending.source = VersionSource(a)
+        #expect { try wire.run() } throws: { ($0 as? StoreError)?.code == .tooLarge }
+        #expect(!known.readsDifferences(of: key) && known.readsDifferences(of: [1]))
+        let carried = try made.filter { try b.version($0) == nil }.count * 60_000
+        wire = try Wire(a, b, identities: identities)
+        try wire.run()
+        #expect(wire.carried > carried)
+        try expectSame(a, b, made)
+        known.readsNoDifferences(of: [2], isKnown: false)
+        #expect(!known.readsDifferences(of: [1]))
     }
 
     /// A peer that did not announce that it reads differences must not get one.
@@ -192,7 +217,7 @@ import Testing
             #expect(wire.carried > 60_000 && wire.carried < 20 * 60_000)
             #expect(wire.a.state.phase == .inStep && wire.b.state.phase == .inStep)
             try expectSame(a, b, made)
-            #expect(PeerKnowledge.of(b).hasDifferences)
+            #expect(PeerKnowledge.of(b).readsDifferences(of: [1]))
         }
     }
 

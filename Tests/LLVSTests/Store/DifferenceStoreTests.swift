@@ -27,11 +27,11 @@ import Testing
         var link: ((Value.Reference, Writer) -> (on: Value.Reference, place: Int)?)?
 
         private func standsOn(_ key: ValueID, after first: VersionID, in source: Store) throws -> (on: Value.Reference, place: Int)? {
-            guard let before = try source.reference(key, at: first), let last = written[before], last.place < 255 else { return nil }
-            let place = last.place + 1
-            var digit = 1, at = before
-            while place / digit % 4 == 0 { digit *= 4 }
-            while let found = written[at], found.place > place - place / digit % 4 * digit, let next = found.base { at = next }
+            guard let before = try source.reference(key, at: first), let last = written[before], last.place < Differencing.largestPlace
+            else { return nil }
+            let place = last.place + 1, wanted = Differencing.basePlace(of: place)
+            var at = before
+            while let found = written[at], found.place > wanted, let next = found.base { at = next }
             return (at, place)
         }
 

@@ -238,6 +238,7 @@ def test_an_encrypted_place(two: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert two("-s", "a.llvs", "remote", "rekey", "all").out == "all is sent anew; 2 packs with older keys will be deleted later\n"
     two("-s", "a.llvs", "set", "z=3")
     assert two("-s", "a.llvs", "remote", "retire", "all").out == "all: 1 version sent, and no more is to come\n"
+    assert two("-s", "a.llvs", "remote", "differences", "all").out == "all: 0 versions sent; from now on its values may be differences\n"
     assert "answers" in two("-s", "a.llvs", "remote", "check").out
     # Later versions are sent under another writer number; new keys are only made on request.
     ended = {path.name[:13] for path in Path("shared/pack1/log").iterdir()}

@@ -265,6 +265,12 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_retire(raw(), control, &result, error); });
         return ExchangeResult(result);
     }
+    /// Lets all devices write values to a place in the packed layout as differences; see llvs_exchange_enable_differences.
+    ExchangeResult enable_differences(const llvs_control *control = nullptr) {
+        llvs_exchange_result *result = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_exchange_enable_differences(raw(), control, &result, error); });
+        return ExchangeResult(result);
+    }
     /// Announces to the other devices that the place has moved; see llvs_exchange_announce_move.
     ExchangeResult announce_move(std::string_view address, const llvs_control *control = nullptr) {
         llvs_exchange_result *result = nullptr;

@@ -35,19 +35,30 @@ package final class Differencing: @unchecked Sendable {
     /// The sizes of values that may be stored as differences.
     package static let sizes = 1_024...(1 << 20)
     /// The largest place that a writer gives. The next value is stored whole.
-    package static let largestPlace = 255
+    package static let largestPlace = 329
     /// The most differences on a way that a writer makes.
     package static let mostSteps = 4
     /// If a version has more changes, neither the bytes of its values nor the ways of whole values are cached.
     static let mostKept = 16
     private static let mostKnown = 64, failureSlots = 4_096
 
-    /// Returns the place of the base for a place above 0: the last digit to the base 4 that is not 0 is cleared.
+    /// Returns the place of the base for a place above 0: docs/format.md, "Choice of the base". The place is a sum of at most four binomial
+    /// coefficients C(a, 4) + C(b, 3) + C(c, 2) + C(d, 1), each the largest one that fits. The last one above 0 is left out.
     package static func basePlace(of place: Int) -> Int {
-        var digit = 1
-        while place > 0, place / digit % 4 == 0 { digit *= 4 }
-        return place - place / digit % 4 * digit
+        var left = place, last = 0
+        for choice in stride(from: mostSteps, through: 1, by: -1) where left > 0 {
+            var from = choice, next = 1
+            while next <= left {
+                last = next
+                from += 1
+                next = next * from / (from - choice)
+            }
+            left -= last
+        }
+        return place - last
     }
+    /// Returns whether a value with this place is the base of the next one.
+    static func becomesBase(_ place: Int) -> Bool { place < largestPlace && basePlace(of: place + 1) == place }
     /// Returns whether a value may be a difference, given the sizes of the values from its base to the one that is stored whole.
     package static func isWithinLimits(_ way: [Int], of size: Int) -> Bool {
         way.count <= mostSteps && way.allSatisfy { $0 <= 2 * size } && way.reduce(size, +) <= 9 * size

@@ -203,9 +203,9 @@ extension Store {
                         version: draft.version.id, place: 0, size: data.count, stored: 0, way: 0, body: 0,
                         checksum: made == nil ? Bytes.crc32c(data) : nil)
                     new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
-                    // In a batch the bytes are in its drafts already. Values whose place is no multiple of 4 do not become bases.
+                    // In a batch the bytes are in its drafts already.
                     let place = made?.nodes.first?.place ?? 0
-                    if isKept, batch.isEmpty, place % 4 == 0 {
+                    if isKept, batch.isEmpty, Differencing.becomesBase(place) {
                         // If memory is short, the bytes are read again when they are needed.
                         new[new.count - 1].bytes = (try? Memory.copy(data, "Keeping a value")) ?? []
                     }

@@ -155,6 +155,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_exchange_join_keys": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), ERROR]),
     "llvs_exchange_rekey": (STATUS, [borrowed("llvs_exchange*"), BOOL, borrowed("llvs_control*"), borrowed("uint64_t*"), ERROR]),
     "llvs_exchange_retire": (STATUS, [borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR]),
+    "llvs_exchange_enable_differences": (STATUS, [
+        borrowed("llvs_exchange*"), borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR,
+    ]),
     "llvs_exchange_announce_move": (STATUS, [
         borrowed("llvs_exchange*"), BYTES, borrowed("llvs_control*"), owned("llvs_exchange_result**"), ERROR,
     ]),

@@ -312,6 +312,19 @@ class Exchange(Handle):
         with self._call as pointer, Control(progress, cancel) as control:
             return take_result(lib.llvs_exchange_retire, pointer, control)
 
+    def enable_differences(
+        self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
+    ) -> ExchangeResult:
+        """Lets all devices write values to a place in the packed layout as differences from earlier ones, which take far less room. New
+        places have it from the start, so this is for places that an earlier library made. First sends what is left. Other devices learn of
+        it when they next list the whole place, which they do once a day. A library that does not know differences reports the versions
+        that have some as `ErrorCode.NEWER_FORMAT`, and reads all others. Has no effect if it is on. It cannot be turned off.
+
+        Raises UnsupportedError (a place that holds no packs), and as `send`.
+        """
+        with self._call as pointer, Control(progress, cancel) as control:
+            return take_result(lib.llvs_exchange_enable_differences, pointer, control)
+
     def announce_move(
         self, address: str, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> ExchangeResult:

@@ -284,6 +284,16 @@ def retire_command(name: str) -> None:
     output.show([f"{name}: {output.counted(sent, 'version')} sent, and no more is to come"])
 
 
+@remote_command.command("differences")
+@_name_argument
+def differences_command(name: str) -> None:
+    """Let all devices write values to a place in packs as differences from earlier ones, which take far less room. New places have it from
+    the start. It cannot be turned off: a library that does not know differences does not read the new versions."""
+    with _way(name) as way:
+        sent = len(way.enable_differences().sent)
+    output.show([f"{name}: {output.counted(sent, 'version')} sent; from now on its values may be differences"])
+
+
 @remote_command.command("new-identity")
 @click.argument("file", type=click.Path(path_type=Path))
 def new_identity_command(file: Path) -> None:
