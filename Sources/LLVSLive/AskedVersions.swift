@@ -22,7 +22,7 @@ struct AskedVersions {
     }
     private func isWaitedFor(_ link: Link) -> Bool { idle[link].map { $0.came >= $0.times } ?? true }
 
-    /// - Parameter isLate: whether a link that was asked for them before has not sent them in time.
+    /// - Parameter isLate: whether another link was asked for the versions before, and did not send them in time.
     mutating func note(_ ids: [VersionID], over link: Link, isLate: Bool = true, at now: Double) {
         guard !ids.isEmpty else { return }
         if isLate {
