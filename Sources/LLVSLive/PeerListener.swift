@@ -14,7 +14,7 @@ public final class PeerListener: @unchecked Sendable {
     private var offers: [Offer] = []
     private struct Offer {
         let pairing: Pairing?, members: MemberPairing?
-        /// Nil if it was closed. A device with its pairing is still not a stranger.
+        /// Nil if the store was closed. A device with the store's pairing is no stranger even then.
         var store: Store?
         /// The current pairing, if it is derived from keys.
         var now: Pairing? { members?.now() ?? pairing }
@@ -387,7 +387,8 @@ public final class PeerListener: @unchecked Sendable {
     }
 
     private func giveUp(_ greeting: Greeting) {
-        // A connection that waited for others of its address had no time to say who it is.
+        // Only a connection that was read counts as a refusal: one that waited for other connections of its address had no time to say who
+        // it is.
         if greeting.isHeard { lock.withLock { refuse(greeting.source) } }
         System.close(greeting.descriptor)
     }

@@ -333,7 +333,7 @@ final class ListAlignment {
     }
 
     func contestedStep(_ child: Int) throws -> ContestedValues.Step {
-        // A new element by place that is not in the result is found nowhere again. (No value is written with a zero byte.)
+        // A new element by place that is not in the result gets a key that no element has. (No value is written with a zero byte.)
         if isByPlace, child >= base.count { return .key(.value, [0], occurrence: child) }
         let kind = Int(classes[child]), source = keys.source(kind)
         return .key(source, try keys.bytes(of: keys.element(kind), source), occurrence: occurrence(child))

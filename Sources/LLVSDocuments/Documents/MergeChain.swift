@@ -99,7 +99,7 @@ final class MergeChain {
         return try ShortLists.areDistinct(list, values) && !ShortLists.areRows(o, x, y, values)
     }
 
-    /// Returns whether no other element is equal. (The others are the same on all sides.)
+    /// Returns whether no other element of the list equals the element. (All other elements are the same on all sides.)
     private static func isAlone(_ element: ValueRef, in list: UInt32, _ values: DocumentValues) throws -> Bool {
         let tree = values.tree(element), end = tree.next(list)
         var i = list + JSONTree.containerSize

@@ -188,7 +188,7 @@ extension PackedRun {
                 ordered, attempt, storeID, first: state.next, last: state.next, limit: inputs.count == 1 ? rekeyLimit : nil)
         else { return nil }
         attempt.size = made.size
-        // A small one is later merged with the log packs beside it.
+        // A small adopted pack is merged later with the log packs beside it.
         attempt.level = made.size < packLimit / 2 ? 0 : 1
         return (made, ids, attempt)
     }

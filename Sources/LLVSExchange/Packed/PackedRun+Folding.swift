@@ -44,8 +44,8 @@ extension PackedRun {
         return try replace(inside.map(\.key), known: Set(run), first: first.first, last: last.last, level: level + 1)
     }
 
-    /// Raises the level of packs before one of a higher level, such as an adopted one: they will not become more, so they are merged with
-    /// it. Levels affect only cost.
+    /// Raises the level of packs that stand before a pack of a higher level, such as an adopted one. No more packs of their level will
+    /// follow, so they are merged with it. Levels affect only cost.
     private func raiseStranded(_ done: inout [(key: PackName, value: PackedState.Attempt)]) {
         for i in done.indices.dropLast().reversed() {
             let level = done[i + 1].value.level

@@ -405,7 +405,7 @@ struct PackedSending {
         place.random = run.settings.random
         place.hasDifferences = run.sendsDifferences
         place.sealing = run.sealing
-        // A writer's end counts only in its newest pack.
+        // The notice that a writer has retired counts only in its newest pack.
         let isEnd = !notices.isEmpty
         place.next = { [run] in
             let number = isEnd ? run.state.next : run.state.holes.min() ?? run.state.next

@@ -186,7 +186,7 @@ package enum PackedVersion {
                 } else if entry.isDifference {
                     data = try made(entry, of: header.id, &bodies, withBase)
                 } else {
-                    // The block is deflated already. Within it, a few bytes would become gigabytes.
+                    // The block is deflated already. If a value were deflated within it as well, a few bytes could become gigabytes.
                     guard entry.storedSize == entry.size else {
                         throw PackFault.damaged("a value of it is deflated within its record, which no writer does")
                     }

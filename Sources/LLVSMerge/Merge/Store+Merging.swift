@@ -290,7 +290,8 @@ extension Store {
             }
             lock.withWrite { dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {
-                // The bytes that it names are elsewhere, and do not move when the merge is stored.
+                // The merge has no bytes of its own: the bytes that it names are in other records, and do not move when the merge is
+                // stored.
                 maps.keepChanges(ordinal, draft.changes, mapped)
                 if let behind = maps.slot(draft.first) {
                     maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
