@@ -45,10 +45,10 @@
  *    callback starts there inherits that. When the limit on the size of files (RLIMIT_FSIZE) is reached, a call returns
  *    LLVS_ERROR_NO_SPACE, and no SIGXFSZ is sent. Writes by SQLite do send it: ignore or block that signal with SQLite storage and with
  *    projections.
- *  - The caches of a store (cache/ in its directory) may be deleted while the store is closed. The notes beside them store where
- *    coordinators are: without its note a coordinator begins at the newest head. At places in the packed layout the device starts again
- *    like a new device, and reads every pack. While the store is open cache/ must stay: otherwise others could open a coordinator under a
- *    name that is in use.
+ *  - The caches of a store (cache/ in its directory) may be deleted while the store is closed. Two kinds of notes in cache/ cannot be
+ *    rebuilt. Without the note of its position, a coordinator begins at the newest head. Without the notes about a place in the packed
+ *    layout, the device starts there like a new device, and reads every pack. While the store is open cache/ must stay: otherwise another
+ *    process could open a coordinator under a name that is in use.
  *  - Freeing a handle must not race another call on the same handle, and no handle may be used after its free. To end work that other
  *    threads may still be doing, call llvs_store_close.
  *  - Value ids are compared by their bytes. "e" with a combining accent and the composed letter are two ids.

@@ -159,7 +159,7 @@ LLVS_BEGIN_DECL
 
 /** Returns the version of the loaded library, for comparison with LLVS_VERSION_NUMBER. Any thread. Since 0.1. */
 LLVS_API uint32_t llvs_version_number(void);
-/** Returns the same as text, "0.1.0". Static. Since 0.1. */
+/** Returns the version of the loaded library as text, "0.1.0". Static. Since 0.1. */
 LLVS_API const char *llvs_version_string(void);
 
 /** Yes or no: 1 or 0. Since 0.1. */
@@ -417,7 +417,7 @@ static inline llvs_bytes llvs_id(LLVS_BORROWED const llvs_version_id *id) {
 }
 /** No bytes: "not given" where an argument is optional. */
 #define LLVS_NONE (llvs_bytes_make(0, 0))
-/** The same as an initialiser, also for constants: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
+/** LLVS_NONE as an initialiser, also for constants: `static const llvs_bytes none = LLVS_NONE_INIT;`. */
 #define LLVS_NONE_INIT { 0, 0 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -490,7 +490,9 @@ LLVS_API void llvs_observer_free(LLVS_OWNED llvs_observer *observer);
 /** How important a message is. The texts of messages may change with any version; their levels are as follows. Since 0.1. */
 typedef uint32_t llvs_log_level;
 enum llvs_log_level_value {
+    /** No messages. */
     LLVS_LOG_OFF = 0,
+    /** An error that keeps a store or a folder from working. */
     LLVS_LOG_ERROR = 1,
     /** Something is wrong with a store or a folder: damage, a problem of an exchange. */
     LLVS_LOG_WARNING = 2,
@@ -554,7 +556,7 @@ typedef struct llvs_progress {
     llvs_stage stage;
     /** The progress within the stage: versions, files or bytes, depending on the stage. */
     uint64_t completed;
-    /** 0 while unknown. */
+    /** What `completed` is at the end of the stage; 0 while unknown. */
     uint64_t total;
 } llvs_progress;
 /**
