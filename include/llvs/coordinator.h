@@ -43,6 +43,7 @@ typedef struct llvs_coordinator llvs_coordinator;
 /** Whether exchanges keep a snapshot up to date. Since 0.1. */
 typedef uint32_t llvs_snapshot_policy;
 enum llvs_snapshot_policy_value {
+    /** Exchanges write no snapshot. */
     LLVS_SNAPSHOT_OFF = 0,
     /**
      * Writes a snapshot after an exchange if the last one is at least 7 days old (or dated a day in the future, because a clock is wrong)
@@ -376,6 +377,7 @@ enum llvs_sync_state_value {
 /** Why one place, or every place, is not synced. Since 0.1. */
 typedef uint32_t llvs_sync_reason;
 enum llvs_sync_reason_value {
+    /** Nothing keeps it from being synced. */
     LLVS_SYNC_REASON_NONE = 0,
     /** The host said that there is no network. */
     LLVS_SYNC_REASON_OFFLINE = 1,
@@ -396,7 +398,7 @@ enum llvs_sync_reason_value {
      * if this device has space.
      */
     LLVS_SYNC_REASON_NO_SPACE = 6,
-    /** The other side was written by a newer version of this library. */
+    /** The other side was written by a newer version of this library: the application needs an update. */
     LLVS_SYNC_REASON_UPDATE_APP = 7,
     /** The host paused the syncer. */
     LLVS_SYNC_REASON_PAUSED = 8,
