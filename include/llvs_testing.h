@@ -170,7 +170,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_faults_transport(LLVS_BORROWED llvs_fault
 /** The outcome of a check. Since 0.1. */
 typedef uint32_t llvs_check_outcome;
 enum llvs_check_outcome_value {
+    /** The storage or transport has the property. */
     LLVS_CHECK_PASSED = 1,
+    /** The storage or transport lacks the property, although it promises it. */
     LLVS_CHECK_FAILED = 2,
     /** The storage or transport does not promise this property. */
     LLVS_CHECK_SKIPPED = 3

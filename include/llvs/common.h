@@ -170,6 +170,7 @@ typedef int32_t llvs_status;
 
 /* The codes. Their numbers never change; new ones may be added. Since 0.1. */
 enum llvs_status_value {
+    /** The call did what it was asked to do. */
     LLVS_OK = 0,
     /** From an arbiter's callback: the fallback decides the conflicts that have no change yet. */
     LLVS_PASS = 1,
@@ -545,7 +546,9 @@ LLVS_API void llvs_cancel_token_free(LLVS_OWNED llvs_cancel_token *token);
 /** The stage of long work. Since 0.1. */
 typedef uint32_t llvs_stage;
 enum llvs_stage_value {
+    /** Asks the other side which versions it has; fetches versions; stores them; writes versions to the other side. */
     LLVS_STAGE_LISTING = 1, LLVS_STAGE_RECEIVING = 2, LLVS_STAGE_ADDING = 3, LLVS_STAGE_SENDING = 4,
+    /** Reads a store or a snapshot; writes a snapshot or another file; compares stored bytes with their checksums. */
     LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7,
     /** At a place in the packed layout: its keys are read or written; packs are merged; replaced packs are deleted. */
     LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10

@@ -266,10 +266,11 @@ enum llvs_head_selection_value {
      * branch. So a version on a branch does not hide the version that it was made from.
      */
     LLVS_HEADS_UNBRANCHED = 0,
+    /** All heads, on branches or not. */
     LLVS_HEADS_ALL = 1,
     /** Heads without a branch, and heads on `branches`. */
     LLVS_HEADS_UNBRANCHED_AND_BRANCHES = 2,
-    /** Those on `branches` only. */
+    /** Heads on `branches` only. */
     LLVS_HEADS_BRANCHES = 3
 };
 /** How to merge or revert. Since 0.1. */

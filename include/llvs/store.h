@@ -54,6 +54,7 @@ typedef uint32_t llvs_change_kind;
 enum llvs_change_kind_value {
     /** Sets the value. Insert and update do the same; the record gets the label that is correct. */
     LLVS_CHANGE_INSERT = 1,
+    /** As LLVS_CHANGE_INSERT. */
     LLVS_CHANGE_UPDATE = 2,
     /** Removes the value; no effect if it is absent. */
     LLVS_CHANGE_REMOVE = 3,
