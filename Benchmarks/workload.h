@@ -20,7 +20,7 @@ typedef enum fixture {
     LOADED,  /* one version of all values */
     UPDATED, /* and 10,000 versions that update one value each */
     LONG,    /* and 100,000 of them */
-    OPENED,  /* and 10,000 of them, for each of which the database was opened anew */
+    OPENED,  /* and 10,000 of them, each made after the database was opened again */
     EXCHANGED, /* a LONG one, all of which is in a folder for exchanging, "exchange", as well */
     FIXTURES
 } fixture;

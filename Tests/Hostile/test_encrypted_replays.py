@@ -1,4 +1,4 @@
-"""An encrypted place in the hands of somebody without its keys, or of a former member who kept them: files are copied under other names,
+"""An encrypted place in the hands of a person without its keys, or of a former member who kept them: files are copied under other names,
 swapped, and set back to what they were."""
 
 from __future__ import annotations

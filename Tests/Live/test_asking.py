@@ -50,7 +50,7 @@ def test_in_any_order_each_version_comes_once() -> None:
 
 
 def test_over_sockets_each_version_comes_once(clock: MovedClock) -> None:
-    """However slow the machine is: nobody seems to be silent while the clock stands still."""
+    """However slow the machine is: no side seems to be silent while the clock stands still."""
     pairing, saves = llvs.live.make_pairing(), 12
     with ExitStack() as stack:
         stores = [stack.enter_context(llvs.Store(storage="memory")) for _ in range(6)]

@@ -517,7 +517,7 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 
 def test_strangers_at_a_listener(store: llvs.Store) -> None:
-    """They get no byte, are few at once, and keep nobody else out who comes from elsewhere; a peer that dribbles gets in."""
+    """Strangers get no byte, are few at once, and keep out no device from another address; a peer that sends byte by byte gets in."""
     with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         peer = live_peer.Peer(True, PAIRING)
         with socket.create_connection(listener.address) as connection:

@@ -52,7 +52,9 @@ extension History {
         case hidden
         /// A step of a fold that is not stored yet: readable by its id, which the arbiter of the next step knows.
         case staged
+        /// Stored, and found by its id.
         case live
+        /// Discarded: storing it failed, or its records cannot be read. Not found by its id; its ordinal is not used again.
         case dead
         /// The empty root while no version builds on it: readable by its id, but part of no listing.
         case virtual

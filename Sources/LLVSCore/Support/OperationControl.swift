@@ -38,7 +38,7 @@ public struct OperationProgress: Sendable {
         case keys
         /// Merging packs at a place.
         case folding
-        /// Deleting packs at a place that others replace.
+        /// Deleting packs at a place that other packs replace.
         case deleting
     }
     /// The current stage.

@@ -16,7 +16,7 @@ struct StoreKeys: Sendable {
     let leftOut: [KeyMember]
     /// Key files that could not be used.
     let problems: [ExchangeProblem]
-    /// The competing rings that `joining` accepts: a holder of a known epoch made them, or somebody who knows the passphrase.
+    /// The competing rings that `joining` accepts: their maker knows a known epoch, or the passphrase.
     let others: [KeyRing]
     /// The files of the rings that count, newest first; then the files of competing rings whose makers had keys of `epochs`.
     let files: [KeyFileName]

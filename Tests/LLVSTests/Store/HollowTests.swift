@@ -319,7 +319,7 @@ import Testing
             }
             let heads = Set(try store.headIDs())
             #expect(heads == Set([versions[1].id, versions[2].id, third.id]))
-            // A head whose own value is gone is left out. If the base is, nobody can merge.
+            // A head whose own value is gone is left out. If the base's value is gone, no heads can be merged.
             let merged = Self.code { _ = try store.mergeHeads(into: third.id, arbiter: RulesArbiter()) }
             let left = try store.headIDs()
             if which == 0 {
@@ -327,7 +327,7 @@ import Testing
             } else {
                 #expect(merged == nil && left.contains(versions[which].id) && left.count == 2)
             }
-            // Saving goes on.
+            // Saving continues.
             let head = try #require(left.first)
             let next = try store.makeVersion(basedOn: head, changes: [.insert(id("more"), data: bytes("more"))])
             #expect(try store.value(id("more"), at: next.id)?.data == bytes("more"))

@@ -19,7 +19,7 @@ from .conftest import SURROUNDINGS, Run, program
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """A store with ids, a branch, and names that nobody wants to have completed."""
+    """A store with ids, a branch, and names that must not be completed."""
     path = tmp_path / "notes.llvs"
     with llvs.Coordinator(path) as store:
         store.save(insert={"note/one": b"1", "note/two": b"2", "contact/ann": b"3", "evil\x1b[31m": b"4"})

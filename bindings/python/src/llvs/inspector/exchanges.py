@@ -74,7 +74,7 @@ def attached(inspected: Inspected) -> dict[str, Any]:
 
 
 def is_folder(url: str) -> bool:
-    """Returns whether a place is a folder. Other places may ask for a password, and nobody may be at the terminal of this process."""
+    """Returns whether a place is a folder. Other places may ask for a password, and this process may have no person at its terminal."""
     return not _scheme.match(url)
 
 

@@ -159,7 +159,7 @@ class Link:
             while not self._has_ended() and time.monotonic() < until:
                 time.sleep(_PAUSE)
             if self._has_ended() and self.error is None:
-                # After each wait the library's thread has gone through its loop once more, so it has sent what was left to send.
+                # After each wait the library's thread has run its loop once more, so it has sent what was left to send.
                 for _ in range(2):
                     self._await(_FAREWELL)
         except errors.Error:

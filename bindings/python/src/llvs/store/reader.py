@@ -70,7 +70,7 @@ class ValueReader(io.RawIOBase):
         if offset < 0 or length < 0:
             raise ValueError("an offset and a length are not below zero")
         wanted = max(0, min(length, self.size - offset))
-        # Bytes that nobody has seen yet may be written to.
+        # The bytes have no other reference yet, so they may be written to.
         data: bytes = piece(None, wanted)
         got = self._read(offset, data, wanted) if wanted else 0
         return data if got == wanted else data[:got]

@@ -96,7 +96,7 @@ def _passphrase(url: str) -> str:
 
 
 def _asked(url: str, what: str = "Passphrase") -> str:
-    """Asks twice: nobody can open a place that was made with a mistyped passphrase."""
+    """Asks twice: a place that was made with a mistyped passphrase cannot be opened again."""
     return output.ask(f"{what} of {url}", again="Once more")
 
 
