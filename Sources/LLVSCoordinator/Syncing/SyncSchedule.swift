@@ -70,9 +70,11 @@ struct SyncSchedule {
 
     /// The next action.
     enum Next: Equatable {
+        /// A round is due.
         case now(Round)
         /// Nothing is due before that time, unless an event occurs.
         case at(Double)
+        /// Nothing is due until an event occurs.
         case whenTold
     }
 

@@ -32,6 +32,7 @@ extension MapNode {
     }
 
     private enum Begun {
+        /// The node is finished; nil if it has no keys left.
         case made(MapNode?)
         /// An inner node, to be made after its children.
         case inner(Applying)
@@ -55,6 +56,7 @@ extension MapNode {
         enum Way {
             /// A single change, in the child with that index.
             case path(Int)
+            /// The changes are in several children, one group for each.
             case groups
             /// Some keys branch off above the node: a new node there gets the node as a child, under this symbol.
             case above(UInt16)

@@ -14,10 +14,12 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         case made(Result<Made, any Error>, steps: Int)
     }
     private enum Next {
+        /// The caller does this piece, which has this index.
         case own(Int, Piece)
         case made(Result<Made, any Error>, steps: Int)
         /// Another thread works on it.
         case others
+        /// No piece is left.
         case none
     }
 

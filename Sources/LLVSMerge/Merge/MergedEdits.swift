@@ -38,10 +38,13 @@ final class MergedEdits {
 
     /// The outcome of one merge for the edit.
     private enum Outcome {
+        /// The merge dropped nothing, so repeating it shows nothing new.
         case nothingLost
+        /// The results with the edit and without it, and the records of the merge without it.
         case step(Step, ConflictRecords)
         /// The result is the other line's value, by an arbiter's decision.
         case dropped(merged: SideValue?)
+        /// The merge was not made by the rules, and its result is neither side's value.
         case unknown
     }
 

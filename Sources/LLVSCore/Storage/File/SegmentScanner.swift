@@ -55,6 +55,7 @@ struct SegmentScanner {
     enum Frame {
         /// Valid, or with its damage reported. The next frame begins at this offset.
         case passed(UInt64)
+        /// The last frame of a closed segment, which ends at this offset.
         case seal(UInt64)
         /// Invalid. A valid frame can only begin at or after `next`; nil if the file ends first.
         case bad(String, next: UInt64?)

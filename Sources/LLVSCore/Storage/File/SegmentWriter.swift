@@ -47,6 +47,7 @@ final class SegmentWriter {
 
     /// The state of the file while it is being written.
     enum State {
+        /// The file is the one that is being written, and has all that was written.
         case usual
         /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
         case gone
