@@ -271,7 +271,7 @@ def test_a_deadline(tmp_path: Path) -> None:
             end = time.monotonic() + 0.1
             assert syncer.run(deadline=0.1, progress=slow.goes_on_once(lambda: time.monotonic() > end + 0.05)) is False
             assert syncer.status.sent == 0
-            # If the deadline passed before the round began, the callback has not released it.
+            # If the deadline passed before the round began, the callback was not called, so the exchange is still held: let it continue.
             slow.go_on.set()
             assert syncer.run(deadline=GUARD) is True
             assert syncer.status.sent == 1

@@ -7,7 +7,7 @@
 package struct JSONReader {
     /// A fault, and its offset.
     package struct Failure: Error {
-        /// `end`: the bytes may be the beginning of a document.
+        /// What is wrong: the syntax of JSON, the encoding, or (`end`) the bytes end too early, and may be the beginning of a document.
         package enum Reason { case syntax, utf8, end }
         var reason: Reason
         var message: String

@@ -137,7 +137,7 @@ extension MapProvider {
         let (known, isEnough) = lock.withRead { () -> (KeyHistoryIndex?, Bool) in
             guard let keyHistory else { return (nil, false) }
             let end = Int(keyHistory.end), count = dag.rows.count
-            // While a version is being stored, none after it can be added.
+            // While a version is being stored, the versions after it cannot be indexed.
             return (keyHistory, count - end <= MapPolicy.mostUnindexed(versions: count) || !dag.rows[end].isSettled)
         }
         if let known, isEnough { return known }

@@ -16,7 +16,7 @@ package final class OpenFile: Sendable {
         descriptor = try place.found { (at) throws(Errno) in try System.open(place.name, in: at, flags, mode: mode) }
         identity = (try? System.status(descriptor)).map(FileIdentity.init)
     }
-    /// If the number belongs to the host now, it stays open.
+    /// Closes the descriptor, unless the host has closed it and uses its number for another file.
     deinit { if isOurs { System.close(descriptor) } }
 
     /// Whether the descriptor is still of the file that was opened. Takes one system call. False once the host has closed it.
