@@ -15,7 +15,7 @@ struct VersionSource {
     let account: SourceAccount
 
     static let payloadLimit = 32 << 20
-    /// How many more reads may begin than two for each value.
+    /// The limit of reads that may begin: two for each value, and this many more.
     static let begunLimit = 64
 
     init(_ store: Store, hasDifferences: Bool = false, account: SourceAccount = .ofLink()) {

@@ -290,7 +290,7 @@ typedef struct llvs_sync_result {
     llvs_bytes to;
     /** The result of all exchanges before the merge. */
     const llvs_exchange_result *before;
-    /** The result of the exchanges after it; NULL if the merge changed nothing and there was nothing to send. */
+    /** The result of all exchanges after the merge; NULL if the merge changed nothing and there was nothing to send. */
     const llvs_exchange_result *after;
     /** Whether the merge moved the current version. */
     llvs_bool merged;

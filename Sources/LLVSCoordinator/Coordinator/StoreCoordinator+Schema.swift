@@ -41,7 +41,8 @@ extension StoreCoordinator {
 
     /// Writes the rules that were registered before there was a version to write them on, and makes that version current. Precondition:
     /// the caller holds `saveGate`.
-    /// - Returns: why they are still remembered, if the store's rules have an unknown number.
+    /// - Returns: nil if the rules are written; the error if the store's rules have an unknown number, so that the rules are still only
+    ///   remembered.
     func writeRegistered() throws -> StoreError? {
         guard let rules = registered else { return nil }
         // The remembered rules have a known number, so this error is about the store's.

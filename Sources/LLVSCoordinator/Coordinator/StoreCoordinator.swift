@@ -39,9 +39,9 @@ public final class StoreCoordinator: @unchecked Sendable {
 
     /// The current version before and after a call.
     public struct Move: Sendable, Hashable {
-        /// The version before.
+        /// The current version before the call.
         public var from: VersionID
-        /// The version after; the same if it did not move.
+        /// The current version after the call; the same if it did not move.
         public var to: VersionID
         /// Creates a move between two versions. If both are equal, nothing moved.
         public init(from: VersionID, to: VersionID) { self.from = from; self.to = to }

@@ -104,7 +104,7 @@ package struct PackRecord {
         return try payload(hashedBy: &none) { try storedDifference($0, $1, account) }
     }
 
-    /// Returns the difference of the store with plain streams; nil if the value is to be sent whole.
+    /// Returns the difference as which the store has the value, with its streams uncompressed; nil if the value is to be sent whole.
     private func storedDifference(
         _ entry: RecordTable.Entry, _ data: UnsafeRawBufferPointer, _ account: SourceAccount?
     ) throws -> [UInt8]? {

@@ -93,7 +93,7 @@ final class WebDAVListing: XMLReader.Handler, HTTPBodyReader {
         if path.last == element { path.removeLast() }
         switch element {
         case "DAV: href" where path.last == "DAV: response": href = href ?? text
-        // A server also lists properties that it does not know of a file, without a value.
+        // A server may also list a property of a file that it does not have, without a value: then the earlier value stays.
         case "DAV: getcontentlength":
             size = text.flatMap { Int(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 >= 0 ? $0 : nil } ?? size
         case "DAV: getlastmodified": modified = text.flatMap { HTTPDate.seconds(String(decoding: $0, as: UTF8.self)) } ?? modified

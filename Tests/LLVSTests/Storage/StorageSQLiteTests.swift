@@ -117,7 +117,7 @@ import Testing
             #expect(code { _ = try StorageConformance.scan(reader) } == .notFound)
             if durability == .normal { #expect(code { try storage.sync() } == .unknownOutcome) }
             if what == "moved" {
-                // After it was moved back, it is the open database again.
+                // After the file was moved back, the storage uses it again.
                 try System.rename(path + "-moved", path)
                 try StorageConformance.append(storage, [record("B")])
             }

@@ -14,7 +14,8 @@ class Step(NamedTuple):
 
     #: The version that it leads to.
     version: Version
-    #: What to apply to the state before to reach it, in byte order of the ids: inserts, updates with the bytes, and removals.
+    #: The changes that turn the state of the step before into that of this version, in byte order of the ids: inserts, updates with the
+    #: bytes, and removals.
     changes: tuple[Change, ...]
 
 
