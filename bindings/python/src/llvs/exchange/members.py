@@ -58,7 +58,7 @@ def member_kind(kind: MemberKind) -> int:
 
 
 def take_members(address: int) -> tuple[Member, ...]:
-    """What an `llvs_member_list` says."""
+    """Returns the members in an `llvs_member_list`."""
     found = _structs.llvs_member_list.from_address(address)
     return tuple(_member(_structs.llvs_member.from_address(one)) for one in _pages.addresses(found.members, found.member_count))
 

@@ -49,7 +49,7 @@ def _text(bytes: _structs.llvs_bytes) -> str:
 
 
 def read_remote_status(address: int) -> RemoteStatus:
-    """What an `llvs_remote` at this address says, copied."""
+    """Returns a copy of the `llvs_remote` at this address."""
     raw = _structs.llvs_remote.from_address(address)
     writers = []
     for i in range(raw.writer_count):

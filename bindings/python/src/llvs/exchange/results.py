@@ -117,7 +117,7 @@ def take_result(function: Callable[..., Any], *arguments: Any) -> ExchangeResult
 
 
 def _tell(raised: BaseException, result: Any) -> None:
-    """What was done all the same; an exception of the program's own may have no room for it."""
+    """Adds what was done to an exception. (An exception of the program may not accept the attribute.)"""
     try:
         setattr(raised, "result", result)
     except (AttributeError, TypeError):
@@ -146,12 +146,12 @@ def _sync_result(address: int, raised: list[BaseException]) -> SyncResult:
 
 
 def read_sync_result(address: int) -> SyncResult:
-    """What a result says that stays the library's."""
+    """Returns a result of a sync that the library keeps and releases."""
     return _sync_result(address, [])
 
 
 def moves(move: Any) -> tuple[bool, str, str]:
-    """What an `llvs_move` says."""
+    """Returns whether an `llvs_move` moved the current version, and the version before and after."""
     return move.moved != 0, getattr(move, "from").text.decode(), move.to.text.decode()
 
 
@@ -160,7 +160,7 @@ def _text(bytes: Any) -> str:
 
 
 def _result(address: int, raised: Optional[list[BaseException]] = None) -> ExchangeResult:
-    """What a result says. `raised`: what the call raised, the first failure of all; it is taken for the first error that is met."""
+    """Returns the result at an address. `raised`: the exception of the call, which is the first failure: the first error found gets it."""
     result = _structs.llvs_exchange_result.from_address(address)
     # The names of the attributes are constants here: if they were composed at run time, the interpreter would keep a copy of each name.
     retrieved, sent, repaired = (

@@ -285,7 +285,7 @@ class Found(Iterable[str]):
     """
 
     def __init__(self, index: Index, version: bytes, asked: dict[str, Any]) -> None:
-        """What the methods of `Index` make."""
+        """Called by the methods of `Index`."""
         self._index, self._version, self._asked = index, version, asked
 
     @property

@@ -32,7 +32,7 @@ class Forks(Mapping[str, Fork]):
 
     @property
     def conflicting(self) -> dict[str, Fork]:
-        """Those that an arbiter must decide. O(forks)."""
+        """The forks that an arbiter must decide. O(forks)."""
         return {id: fork for id, fork in self._forks.items() if fork.conflicting}
 
     def __repr__(self) -> str:

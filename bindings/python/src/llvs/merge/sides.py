@@ -32,13 +32,14 @@ class MergeSides(NamedTuple):
 
 
 def sides_of(store: llvs.Store, id: str, a: AnyVersion, b: AnyVersion) -> MergeSides:
-    """As `Store.sides`, by the rule of docs/merging-internals.md: the later of those who set it; who has a value before who has none."""
+    """As `Store.sides`, by the rule of docs/merging-internals.md: a side with a value is newer than one without, else the one set later is."""
     one, two = (_side(store, id, store[version_bytes(version).decode()]) for version in (a, b))
     return MergeSides(one, two) if _order(store, one) >= _order(store, two) else MergeSides(two, one)
 
 
 def _order(store: llvs.Store, side: MergeSide) -> tuple[bool, tuple[float, str], bytes, tuple[float, str]]:
-    """Where one version set both, the one with the larger bytes is the newer; when these are equal too, the one stored later."""
+    """Returns the key by which sides are ordered: the later one is newer. If one version set both, the side with the larger bytes is newer;
+    if these are equal too, the side that was stored later."""
     by = _time(side.by) if side.by else (0.0, "")
     if side.reference is None:
         return (False, by, b"", (0.0, side.at))
@@ -59,7 +60,7 @@ def _side(store: llvs.Store, id: str, version: Version) -> MergeSide:
 
 
 def _set_by(store: llvs.Store, id: str, stored: Version) -> Version:
-    """Who set bytes that a version stored: itself, or, when it is a merge, the latest of those whom it merged."""
+    """Returns the version that set bytes which `stored` stored: that version itself or, if it is a merge, the latest of those it merged."""
     latest: Optional[Version] = None
     seen, waiting = {stored.id}, [stored]
     while waiting:

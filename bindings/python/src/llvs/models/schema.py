@@ -40,7 +40,7 @@ def schema_of(*models: type) -> dict[str, Any]:
 
 
 def contradictions_of(found: documents.Schema) -> tuple[Contradiction, ...]:
-    """What registering the rules of a model found to be otherwise in the store."""
+    """Returns the rules of a model that contradict those of the store, as registering them found."""
     made = []
     for one in found.contradictions:
         names = [str(name) for name in one.path if isinstance(name, str)]  # ids, the prefix, and a pattern
@@ -52,7 +52,7 @@ def contradictions_of(found: documents.Schema) -> tuple[Contradiction, ...]:
 
 
 def taken_back(definition: Definition[Any], data: Optional[bytes]) -> tuple[Contradiction, ...]:
-    """Where the store has a kind for a member that the model has without one, since an earlier model had it so.
+    """Returns the members for which the store has a kind and the model has none, because an earlier model had it.
 
     data: the rules that count, with the model's, as JSON text.
     """

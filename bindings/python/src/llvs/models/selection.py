@@ -147,7 +147,7 @@ class Selection(Generic[_Model]):
         return Decimal(value.text) if isinstance(value, Number) else value
 
     def _parts(self, name: str, pointer: str, is_first: bool) -> list[Any]:
-        """What a part of an index is for the objects whose member has the value."""
+        """Returns the parts of keys that an index may have for objects whose member has the value."""
         value = self._equal[name]
         if pointer.endswith("/*"):
             return [value]  # elements of lists and sets are given as they are
@@ -155,7 +155,7 @@ class Selection(Generic[_Model]):
         return [part] if part is not None or is_first else [MISSING, None]
 
     def _may_lack(self, pointer: str) -> bool:
-        """Whether objects of the model may lack what is there."""
+        """Returns whether objects of the model may lack the member at the pointer."""
         for name, (member, _) in getattr(self._definition._codec, "fields", {}).items():
             if pointer == _segment(member.name or name):
                 return not member.writes_null
@@ -167,7 +167,7 @@ class Selection(Generic[_Model]):
         return found if isinstance(found, dict) else {}
 
     def _said(self, conditions: Any) -> Optional[set[str]]:
-        """The members whose values the `where` of an index says; None where it says something else."""
+        """Returns the members whose wanted values the `where` of an index requires; None if it requires anything else."""
         said, pointers = set(), {self._pointer(name): name for name in self._equal}
         for pointer, condition in (conditions.items() if isinstance(conditions, dict) else ()):
             name = pointers.get(pointer)

@@ -10,7 +10,7 @@ from .._abi.memory import encode
 
 
 def default_path(application: str) -> str:
-    """Where an application's store belongs on this platform: `$XDG_DATA_HOME/<name>/store.llvs` on Linux. Nothing is made.
+    """Returns the usual path of an application's store on this platform: `$XDG_DATA_HOME/<name>/store.llvs` on Linux. Creates nothing.
 
     Raises InvalidArgumentError for what cannot be the name of a directory, NotFoundError where there is no home directory.
     """

@@ -97,7 +97,7 @@ class ValueReader(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Where the next read begins."""
+        """Returns the position at which the next read begins."""
         self._checkClosed()
         return self._position
 
@@ -147,7 +147,7 @@ class ValueReader(io.RawIOBase):
 
 
 def open_value(store: Handle, id: str, at: bytes) -> Optional[ValueReader]:
-    """What prevails under an id at a version of a store, opened."""
+    """Opens the value that prevails under an id at a version of a store; None if there is none."""
     pointer, size, stored = ctypes.c_void_p(), ctypes.c_uint64(), _structs.llvs_version_id()
     with store._call as handle:
         lib.llvs_store_open_value(handle, encode(id), at, byref(pointer), byref(size), byref(stored))

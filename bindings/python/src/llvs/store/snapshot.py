@@ -89,7 +89,7 @@ def take_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot | N
 
 
 def the_snapshot(function: Callable[..., Any], *arguments: Any) -> Snapshot:
-    """The same of a function that gives one whenever it does not fail."""
+    """As `take_snapshot`, for a function that always gives a snapshot unless it fails."""
     found = take_snapshot(function, *arguments)
     assert found is not None
     return found

@@ -45,13 +45,13 @@ class Range:
         self._nothing = nothing or stop == b""
 
     def with_prefix(self, prefix: bytes) -> Range:
-        """What is in both."""
+        """Returns the part of the range whose ids begin with the prefix."""
         if self.prefix.startswith(prefix):
             return self
         return Range(prefix, self.start, self.stop, self._nothing or not prefix.startswith(self.prefix))
 
     def within(self, start: bytes, stop: bytes | None) -> Range:
-        """What is in both."""
+        """Returns the part of the range from `start` on and before `stop`."""
         last = stop if self.stop is None else self.stop if stop is None else min(stop, self.stop)
         return Range(self.prefix, max(start, self.start), last, self._nothing)
 
