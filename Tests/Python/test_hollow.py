@@ -226,7 +226,7 @@ def test_a_pack_with_a_difference_from_it(tmp_path: Path) -> None:
 
 
 def test_a_link_with_a_difference_from_it(tmp_path: Path) -> None:
-    """The first connection finds that the base is hollow here; the next one brings whole values."""
+    """The first connection finds that the base has no bytes on this side; the next one brings whole values."""
     versions, written = texts(tmp_path / "other", 3)
     pairing = llvs.live.make_pairing()
     with llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "store") as store:

@@ -522,7 +522,7 @@ def test_a_damaged_value_fails_the_question(tmp_path: Path) -> None:
 
 
 def test_the_first_of_several_damaged_values_is_named(tmp_path: Path) -> None:
-    """Whichever of the threads that share the work finds its own first."""
+    """The error names the first damaged value, whichever thread finds a damaged value first."""
     with llvs.Store(tmp_path / "store") as store:
         version = store.make_version(insert={f"v{i:04}": json.dumps({"a": f"word{i:04}."}).encode() for i in range(5_000)})
     for file in (tmp_path / "store").rglob("*"):

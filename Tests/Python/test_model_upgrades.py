@@ -181,7 +181,7 @@ class Person:
 
 @pytest.fixture
 def devices() -> Iterator[tuple[llvs.Coordinator, llvs.Coordinator]]:
-    """Two that have a value of the first form, which the first brought into the second with an edit; both know that."""
+    """Two devices with a value of the first form. An edit of the first device brought it into the second form, and both have that edit."""
     place = next(PLACES)
     with (
         llvs.Coordinator(storage="memory", exchange=place, device="a") as a,

@@ -98,7 +98,7 @@ RULES: dict[str, Any] = {
 @needed("JSONTestSuite")
 @pytest.mark.parametrize("rule", RULES)
 def test_merges_with_rules_go_inside_the_json_that_is_json(rule: str) -> None:
-    """The member has no kind's own type in most files, and was not changed: it stays, whatever the rule for it."""
+    """In most files the member is not of the type of the rule's kind. It was not changed, so it stays, whatever its rule is."""
     for name, data in suite().items():
         base, newer, older = (b'{"keep":' + data + more for more in (b"}", b',"n":1}', b',"m":1}'))
         merged = llvs.merge.merge_values(base, newer, older, RULES[rule])

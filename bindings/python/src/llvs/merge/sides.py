@@ -32,7 +32,7 @@ class MergeSides(NamedTuple):
 
 
 def sides_of(store: llvs.Store, id: str, a: AnyVersion, b: AnyVersion) -> MergeSides:
-    """As `Store.sides`, by the rule of docs/merging-internals.md: a side with a value is newer than one without, else the one set later is."""
+    """As `Store.sides`, by the rule of docs/merging-internals.md: a side without a value is older, otherwise the one set earlier."""
     one, two = (_side(store, id, store[version_bytes(version).decode()]) for version in (a, b))
     return MergeSides(one, two) if _order(store, one) >= _order(store, two) else MergeSides(two, one)
 
