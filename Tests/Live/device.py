@@ -39,7 +39,7 @@ class Device:
         self.nearby = llvs.live.Nearby(found, self.listener, name=name)
 
     def do_forking(self, name: str, file: str) -> None:
-        """As `nearby`, but each call forks a child, which returns into the library; and the log says which process was called."""
+        """As `nearby`, but each call forks a child, which returns into the library; the log says which process was called."""
         me = os.getpid()
 
         def found(device: llvs.live.Device) -> None:

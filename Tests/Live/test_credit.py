@@ -25,7 +25,8 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
 
 
 def turns(one: llvs.live.Peer, two: llvs.live.Peer) -> list[int]:
-    """As over a distant link: each side says all that it may before it hears of the other. How much one said, each time."""
+    """Carries bytes as over a distant link: each side sends all that it may before it receives anything of the other. Returns how much one
+    side sent each time."""
     said = []
     while True:
         there = b"".join(iter(lambda: one.send(1 << 20), b""))
@@ -48,7 +49,7 @@ def test_a_distant_side_may_send_more_and_more(stores: tuple[llvs.Store, llvs.St
 
 
 def test_what_is_said_of_it(stores: tuple[llvs.Store, llvs.Store]) -> None:
-    """To the peer that was made from the page alone: the window of HELLO, and CREDIT, of which it has at most 16 MiB left."""
+    """What the peer in plain Python receives about credit: the window in HELLO, and CREDIT. At most 16 MiB of it are left at any time."""
     with llvs.live.Peer(stores[0], PAIRING, initiator=True) as one, llvs.live.Peer(stores[1], PAIRING, initiator=False) as two:
         turns(one, two)
     source = live_peer.Peer(True, PAIRING)

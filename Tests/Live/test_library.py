@@ -84,7 +84,7 @@ def test_the_peer_made_from_the_page(store: llvs.Store, initiator: bool) -> None
 
 
 def test_histories_that_are_compared_by_ranges(store: llvs.Store) -> None:
-    """Many branches, of which HAVE covers few, and more versions than fit into a list. One side is the peer in plain Python."""
+    """There are many branches, of which HAVE covers few, and more versions than fit into a list. One side is the peer in plain Python."""
     heads = [store.make_version(insert={f"r{number}": b"1"}, root=True) for number in range(5_000)]
     for number in range(70_000):
         heads[number % 5_000] = store.make_version(heads[number % 5_000], insert={"a": b"1"})
@@ -210,7 +210,7 @@ def attack(store: llvs.Store, peer: live_peer.Peer, refused: bool = True, why: s
 
 
 def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> None:
-    """Compressed again within compressed frames: a kilobyte would fill the disk with 120 MB."""
+    """A value that is compressed in its record and again in its frame: a kilobyte would fill the disk with 120 MB."""
     peer, asked = live_peer.Peer(True, PAIRING), []
     for number in range(2):
         peer.add(records.made(records.deflated(f"bomb{number}", 60_000_000, 1)).payload)
@@ -311,7 +311,8 @@ def test_frames_that_break_a_rule(store: llvs.Store, name: str) -> None:
 
 
 def test_what_came_before_a_bad_frame_stays(store: llvs.Store) -> None:
-    """Also when it came in the same bytes. Of the bad one nothing is stored, nor of what comes behind it."""
+    """What came before a bad frame is stored, also if it came in the same bytes. Nothing of the bad frame is stored, and nothing after
+    it."""
     made: list[llvs.Version] = []
     with llvs.Store(storage="memory") as other:
         for number in range(5):
@@ -543,7 +544,8 @@ def test_strangers_at_a_listener(store: llvs.Store) -> None:
 
 
 def test_replays_at_a_listener(store: llvs.Store) -> None:
-    """A program that recorded the first message of a device, and sends it again, is unknown as well: few at once, and few in a minute."""
+    """A program that recorded the first message of a device, and sends it again, counts as a stranger: a few are read at once, and a few in
+    a minute."""
     with llvs.live.listen({PAIRING: store}, ("127.0.0.1", 0)) as listener:
         heard, answers, connections = live_peer.Peer(True, PAIRING).take(), [], []
         for _ in range(40):

@@ -72,8 +72,8 @@ def ends(connection: socket.socket) -> bool:
 
 
 def take_places(listener: llvs.live.Listener, place: int) -> list[socket.socket]:
-    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so that it has looked at all
-    of them once the last one, which is not taken, has ended."""
+    """Connects 20 times from one address, of which the listener takes 16. Connections are taken in order, so the listener has seen all of
+    them once the last one, which it does not take, has ended."""
     made = [reach(listener, place) for _ in range(20)]
     assert ends(made[-1])
     assert sum(map(has_ended, made[:-1])) == 3
@@ -83,7 +83,7 @@ def take_places(listener: llvs.live.Listener, place: int) -> list[socket.socket]
 
 
 def converse(listener: llvs.live.Listener, peer: live_peer.Peer, until: Callable[[], bool], place: int = 1) -> None:
-    """Until the peer has what it wants, or the connection ends, which raises."""
+    """Carries bytes until the peer has what it wants, or the connection ends, which raises."""
     with reach(listener, place) as connection:
         while not until():
             if data := peer.take():
@@ -106,8 +106,8 @@ def gets_in(listener: llvs.live.Listener, place: int) -> bool:
 
 
 def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """16 of an address, 32 in all, for 10 seconds; who comes from elsewhere gets in meanwhile, and then five are no more looked at. If all
-    32 places are taken, the oldest connection gives way."""
+    """Silent connections: 16 of an address and 32 in all stay open, for 10 seconds. A device from another address is admitted meanwhile.
+    After five failures an address is not read any more. If all 32 places are taken, the oldest connection gives way."""
     first = take_places(listener, 2)
     assert gets_in(listener, 3)
     second = take_places(listener, 4)
@@ -134,7 +134,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
 
 
 def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """They take all places, and more, and say nothing: a device gets in all the same, each time."""
+    """Strangers take all places, and more, and send nothing: a device is admitted all the same, each time."""
     with ExitStack() as stack:
         mine = stack.enter_context(llvs.Store(storage="memory"))
         for turn in range(3):
@@ -147,7 +147,8 @@ def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener
 
 
 def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llvs.live.Listener) -> None:
-    """Also if strangers replay what a device said first, who are not silent: those end a second later for others."""
+    """An address from which a device was admitted has room of its own, also if strangers replay the first message of a device. Such
+    connections are not silent: they give way to others a second later."""
     assert gets_in(listener, 2)
     heard, connections = live_peer.Peer(True, PAIRING).take(), []
     clock.freeze()
@@ -173,7 +174,7 @@ def test_an_address_that_got_in_before_has_room(clock: MovedClock, listener: llv
 
 @pytest.mark.parametrize("where", ["beginning", "third message"])
 def test_who_dribbles_a_handshake(clock: MovedClock, listener: llvs.live.Listener, where: str) -> None:
-    """A byte now and then makes it no longer: 10 seconds from the first one on, for all of it."""
+    """A byte now and then does not extend the time of a handshake: it has 10 seconds from the first byte on, for all of it."""
     peer = live_peer.Peer(True, PAIRING)
     beginning, passed = peer.take(), 0.0
     with reach(listener) as connection:
@@ -230,7 +231,8 @@ def test_a_handshake_message_that_is_too_large(listener: llvs.live.Listener) -> 
 
 
 def test_who_is_not_paired_gets_no_byte(listener: llvs.live.Listener) -> None:
-    """Five in a minute from one address; after that its connections are not read, whoever makes them."""
+    """Five strangers in a minute from one address get no byte. After that connections from the address are not read, whichever device makes
+    them."""
     for _ in range(5):
         with reach(listener) as connection:
             connection.sendall(live_peer.Peer(True, bytes(48)).take())
@@ -239,7 +241,7 @@ def test_who_is_not_paired_gets_no_byte(listener: llvs.live.Listener) -> None:
 
 
 def test_many_of_one_address_at_once(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """Five are looked at at a time; the others wait for them to be known, and all get in."""
+    """Five connections of an address are read at a time. The others wait until these are identified, and all are admitted."""
     peers, connections = [live_peer.Peer(True, PAIRING) for _ in range(15)], [reach(listener) for _ in range(15)]
     for peer, connection in zip(peers, connections):
         connection.sendall(peer.take())
@@ -273,7 +275,7 @@ def answers(connection: socket.socket) -> bool:
 
 
 def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """However often one device is refused for what it asks, another one of its address gets in."""
+    """However often one device is refused for what it requests, another one of its address is admitted."""
     identity, refused = os.urandom(32), 0
     for _ in range(17):
         peer = live_peer.Peer(True, PAIRING, identity)
@@ -286,7 +288,7 @@ def test_who_is_paired_and_turned_away_is_no_stranger(clock: MovedClock, store: 
 
 
 def test_who_comes_for_a_store_that_was_closed_is_no_stranger(store: llvs.Store) -> None:
-    """However often devices come for it, those of the same address get into the other stores."""
+    """However often devices ask for the closed store, devices of the same address are admitted to the other stores."""
     second = llvs.live.make_pairing()
     with llvs.Store(storage="memory") as closed, llvs.Store(storage="memory") as mine, ExitStack() as stack:
         listener = stack.enter_context(llvs.live.listen({PAIRING: closed, second: store}, ("127.0.0.1", 0)))
@@ -403,7 +405,7 @@ def test_who_replays_a_first_message(listener: llvs.live.Listener) -> None:
 
 
 def breaks(listener: llvs.live.Listener, peer: live_peer.Peer) -> str:
-    """Returns the reason that it is given when its connection is closed."""
+    """Returns the reason that the peer receives when its connection is closed."""
     try:
         converse(listener, peer, lambda: False)
     except live_peer.Refused as told:
@@ -415,7 +417,7 @@ def breaks(listener: llvs.live.Listener, peer: live_peer.Peer) -> str:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frames_that_break_a_rule(store: llvs.Store, listener: llvs.live.Listener, name: str) -> None:
-    """As `test_library.py` has them: it is told why, nothing of it is stored, and the next peer is served."""
+    """The frames of `test_library.py`: the peer receives the reason, nothing of the frame is stored, and the next peer is served."""
     save(store, 1, random.Random(1))
     before = ids(store)
     kind, payload, why = FRAMES[name]
@@ -434,7 +436,7 @@ def still_linked(listener: llvs.live.Listener) -> bool:
 
 
 def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """A size above 1 MiB ends it before any of the frame came; one of 1 MiB is waited for."""
+    """A size above 1 MiB ends the connection before any byte of the frame has arrived. A frame of 1 MiB is awaited."""
 
     def claims(size: int) -> live_peer.Peer:
         def change(peer: live_peer.Peer) -> None:
@@ -464,7 +466,7 @@ def test_a_frame_that_is_too_large(store: llvs.Store, listener: llvs.live.Listen
 
 
 def test_versions_whose_predecessors_never_come(store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """10,000 of them, which take no room, since none is kept."""
+    """10,000 versions without their predecessors take no memory, since none is retained."""
     with llvs.Store(storage="memory") as other:
         version = None
         for number in range(10_200):
@@ -483,7 +485,7 @@ def memory() -> int:
 
 
 def opened(listener: llvs.live.Listener, peer: live_peer.Peer) -> socket.socket:
-    """A connection whose other side is known."""
+    """Returns a connection whose other side is known."""
     connection = reach(listener)
     while peer.their_hello is None:
         connection.sendall(peer.take())
@@ -492,7 +494,7 @@ def opened(listener: llvs.live.Listener, peer: live_peer.Peer) -> socket.socket:
 
 
 def test_who_asks_and_does_not_read(listener: llvs.live.Listener) -> None:
-    """Questions without an end, of which no answer is taken: the connection ends, and costs bounded memory."""
+    """A peer sends requests without end, and reads no answer: the connection ends, and costs bounded memory."""
     peer = live_peer.Peer(True, PAIRING)
     connection, before = opened(listener, peer), memory()
     most, sent = before, 0
@@ -508,7 +510,7 @@ def test_who_asks_and_does_not_read(listener: llvs.live.Listener) -> None:
 
 
 def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """No more than its window is made for it, however much there is."""
+    """For a peer that does not read, no more is prepared than its window allows, however much there is to send."""
     for _ in range(30):
         store.make_version(insert={"v": os.urandom(900_000)}, root=True)
 
@@ -544,7 +546,8 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.live.L
 
 
 def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.live.Listener) -> None:
-    """It is read for a second more, so that it learns why, and not for ever."""
+    """After the listener has ended a connection, it reads the connection for one more second, so that the peer receives the reason, and no
+    longer."""
     peer = lying(lambda one: one.frame(99))(True, PAIRING)
     with reach(listener) as connection:
         while not peer.credit:
@@ -562,7 +565,7 @@ def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.l
 
 
 def test_who_has_all_looked_through_again_and_again(clock: MovedClock, store: llvs.Store, listener: llvs.live.Listener) -> None:
-    """A device that never knows how far it is is let in ten times at once, then once a second."""
+    """A device that never knows which versions it has in common is admitted ten times at once, then once a second."""
     save(store, 1, random.Random(1))
     identity = os.urandom(32)
 
@@ -650,7 +653,7 @@ def test_device_keys_that_are_not_accepted(store: llvs.Store) -> None:
 
 @pytest.mark.parametrize("is_of_device", [True, False])
 def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.live.Listener, is_of_device: bool) -> None:
-    """A device has 8 that last, and an address 64. A further one is told why it is not let in, until one of them has ended."""
+    """A device has at most 8 links that last, and an address 64. A further one is refused with the reason, until one of them has ended."""
     most, key = (8, os.urandom(32)) if is_of_device else (64, None)
     with ExitStack() as stack:
         def enter(static: Any = key, place: int = 1) -> socket.socket:
@@ -688,7 +691,7 @@ def test_how_many_links_a_device_and_an_address_may_have(listener: llvs.live.Lis
 
 @pytest.mark.parametrize("is_whole", [False, True])
 def test_who_drips_is_as_good_as_silent(store: llvs.Store, is_whole: bool) -> None:
-    """A byte every ten seconds is no sign, and a whole frame is."""
+    """A byte every ten seconds does not count as a sign of life. A whole frame does."""
     peer, session = live_peer.Peer(True, PAIRING), llvs.live.Peer(store, PAIRING, initiator=False)
     while peer.their_hello is None:
         session.receive(peer.take())

@@ -84,7 +84,7 @@ def compare_ranges(a: History, b: History, haves: list[Have], lists: list[Listed
 
 
 def test_random_histories_by_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every list counts as too long."""
+    """Histories are compared by ranges, because every list counts as too long."""
     monkeypatch.setattr(negotiation, "HASHES", 0)
     monkeypatch.setattr(negotiation, "LISTED", 4)
     compared = 0

@@ -152,7 +152,7 @@ def stores() -> Iterator[tuple[llvs.Store, llvs.Store]]:
 def run(
     stores: tuple[llvs.Store, llvs.Store], tunnels: list[Tunnel], outer: tuple[Optional[bytes], Optional[bytes]]
 ) -> None:
-    """A link through one connection of TLS after another. Raises why it ended."""
+    """Runs a link through one connection of TLS after another. Raises the error that ended it."""
     with llvs.live.Peer(stores[0], PAIRING, initiator=True, outer=outer[0] or b"") as one, llvs.live.Peer(
             stores[1], PAIRING, initiator=False, outer=outer[1] or b"") as two:
         moved, failed = True, None
