@@ -111,7 +111,8 @@ def claiming(changes: int = 1, pages: int = 1, others: int = 0, size: int = 1) -
     ids=str,
 )
 def test_counts_that_a_record_claims_cost_nothing(tmp_path: Path, claims: dict[str, int]) -> None:
-    """Opening, reading, verifying and salvaging: the versions beside it are there, and memory goes with the bytes of the record."""
+    """A record with false counts is opened, read, verified and salvaged: the versions beside it are present, and the memory is in
+    proportion to the bytes of the record."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:
         store.make_version(None, id="whole", insert={"a": b"1"})

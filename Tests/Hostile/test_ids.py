@@ -48,7 +48,7 @@ def ids(store: llvs.Store) -> set[str]:
 
 
 def retrieve(store: llvs.Store, folder: Path) -> llvs.exchange.ExchangeResult:
-    """By an exchange that knows nothing from before."""
+    """Retrieves with an exchange that knows nothing from before."""
     with llvs.Exchange(store, folder) as exchange:
         return exchange.retrieve()
 

@@ -222,7 +222,7 @@ def test_a_zip_that_takes_too_much_is_refused_by_one_error(folder: Path) -> None
 
 
 def test_a_sparse_version_file(tmp_path: Path) -> None:
-    """The same in a directory that is imported."""
+    """A sparse version file of 1 GiB in a directory that is imported is refused as too large, and takes little memory."""
     theirs = tmp_path / "theirs"
     (theirs / "versions" / "AB").mkdir(parents=True)
     (theirs / "maps").mkdir()

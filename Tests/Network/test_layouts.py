@@ -75,8 +75,8 @@ def test_the_same_in_one_exchange(server: DavServer, store: llvs.Store, new_stor
 def test_a_place_with_single_files_that_is_away_gets_nothing(
     server: DavServer, store: llvs.Store, new_store: Any, is_open: bool
 ) -> None:
-    """In another exchange, or in the one that found the files. A caller who is sure that the place should be empty starts again, and the
-    place gets packs."""
+    """If a place with single files is away, nothing is written there, by the exchange that found the files or by another one. A caller who
+    is sure that the place should be empty starts again, and the place gets packs."""
     mine, other = new_store(), llvs.Exchange(store, server.url + "?layout=interchange")
     other.send()
     way = llvs.Exchange(mine, server.url)

@@ -141,7 +141,7 @@ def test_what_is_made(storage: str, tmp_path: Path) -> None:
 
 
 def test_saves_are_never_one_by_accident() -> None:
-    """The same content on the same version, saved as fast as possible, and with a given timestamp."""
+    """The same content is saved on the same version, as fast as possible and with a given timestamp: each save is a version of its own."""
     with llvs.Store(storage="memory") as store:
         root = store.make_version(insert={"x": b"1"})
         made = [store.make_version(root, update={"x": b"2"}) for _ in range(200)]
@@ -154,7 +154,7 @@ def test_saves_are_never_one_by_accident() -> None:
 
 @pytest.mark.parametrize("id", ["0D857AF1-E80E-8964-ADA3-9A11E10F965E", "0d857af1-e80e-8964-ada3-9a11e10f965e"])
 def test_callers_cannot_take_such_ids(id: str) -> None:
-    """They are refused, also in small letters."""
+    """Ids in the form of content ids are refused, also in small letters."""
     with llvs.Store(storage="memory") as store, pytest.raises(llvs.errors.InvalidArgumentError) as caught:
         store.make_version(insert={"x": b"1"}, id=id)
     assert caught.value.code == llvs.ErrorCode.INVALID_VERSION_ID

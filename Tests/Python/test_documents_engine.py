@@ -391,7 +391,7 @@ def test_vectors_in_a_process_with_another_seed() -> None:
 
 
 def test_every_pitfall_has_a_vector() -> None:
-    """By number. scripts/simulate also limits the number of merges (P39)."""
+    """Each pitfall has a vector with its number. scripts/simulate also limits the number of merges (P39)."""
     names = [vector["name"] for vector in VECTORS] + [history["name"] for history in HISTORIES]
     numbers = {int(name[1:].split()[0]) for name in names if name.startswith("P")}
     assert numbers == set(range(1, 40))
@@ -460,7 +460,7 @@ def test_vectors_of_caps(vector: dict[str, Any]) -> None:
 
 
 def test_very_many_records_are_made_when_they_are_asked_for() -> None:
-    """They equal ordinary records, and live as long as they are referenced."""
+    """Records that are made on demand equal ordinary records, and live as long as they are referenced."""
     o, x, y = (json.dumps({f"m{i:05}": f"{side} {i}" for i in range(2_500)}).encode() for side in "oxy")
     merged = llvs.merge.merge_values(o, x, y)
     records, again = merged.records, llvs.merge.merge_values(o, x, y).records

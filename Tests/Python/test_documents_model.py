@@ -227,7 +227,8 @@ def test_rules_for_paths() -> None:
 
 
 def brute_increasing(positions: list[int]) -> list[int]:
-    """By the definition: of all longest ones, the one that selects the first possible element at each step."""
+    """Returns the longest increasing subsequence, found by trying all: of all longest ones, the one that selects the first possible element
+    at each step."""
     best: tuple[int, ...] = ()
     for size in range(len(positions), 0, -1):
         found = [

@@ -77,7 +77,7 @@ def test_choose(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("rule,where", [({"unit": "char"}, "unit"), ({"overlap": "both"}, "overlap"), ({"overlap": "pick"}, "overlap")])
 def test_options_that_are_gone(rule: dict[str, str], where: str) -> None:
-    """They are refused like unknown options (10)."""
+    """Options that no longer exist are refused like unknown options (10)."""
     with pytest.raises(r.InvalidSchema) as caught:
         r.parse_schema(json.dumps({"merge": 1, "ids": {"a": {"/x": {"as": "text", **rule}}}}).encode())
     assert caught.value.where == f"/ids/a/~1x/{where}"
@@ -149,8 +149,8 @@ def test_units_of_pairing() -> None:
 
 
 def brute_pairs(base: list[str], side: list[str]) -> list[tuple[int, int]]:
-    """By the definition: of the assignments of the largest weight, the one that pairs as early as possible, otherwise leaves O's line
-    unpaired."""
+    """Returns the pairs of lines, found by trying all: of the assignments of the largest weight, the one that pairs as early as possible,
+    and otherwise leaves O's line unpaired."""
 
     def weight(i: int, at: int) -> int:
         one, other = k.words(base[i]), k.words(side[at])

@@ -74,7 +74,7 @@ def test_two_answers_come_to_one_in_fixed_turns(tmp_path: Path, new_store: Calla
     exchanges[1].retrieve()
 
     def answers(store: llvs.Store, x: llvs.Version, last: llvs.Version) -> Iterator[llvs.Version]:
-        """The same answer twice, under different metadata."""
+        """Returns the same answer twice, under different metadata."""
         return (store.merge(x, last, llvs.Ours(), metadata={"try": again}) for again in "12")
 
     mine, theirs = answers(first, first.merge(one, two, llvs.Theirs()), three), answers(

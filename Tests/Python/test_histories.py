@@ -42,7 +42,7 @@ def resolve_in_model(forks: dict[bytes, Fork]) -> dict[bytes, Change]:
 
 
 def resolve_in_library(merge: llvs.merge.Merge, store: llvs.Store) -> list[llvs.Change]:
-    """The same on the library's side."""
+    """Decides by the same rule as `resolve_in_model`, in the library."""
     return [
         llvs.Change.update(id, b"merged " + id.encode()) if id.encode() <= b"b" else llvs.Change.remove(id)
         for id, fork in merge.forks.items()

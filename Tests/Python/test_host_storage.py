@@ -12,7 +12,7 @@ import pytest
 
 
 class Recording(llvs.storage.DictStorage):
-    """Counts, keeps caches, and fails where it is told to."""
+    """Counts calls, keeps caches, and fails where a test requests it."""
 
     name = "recording"
 

@@ -130,7 +130,7 @@ def test_a_link_ends_when_its_store_is_closed(tmp_path):
 
 
 def test_both_sides_close_at_once(tmp_path):
-    """Neither sees the link as cut."""
+    """Neither side sees the link as cut."""
     pairing = llvs.live.make_pairing()
     with llvs.Store(storage="memory") as here, llvs.Store(storage="memory") as there:
         with llvs.live.listen({pairing: there}, f"{tmp_path}/socket") as listener, ThreadPoolExecutor(2) as threads:
@@ -191,7 +191,8 @@ def packed():
 
 
 def test_a_store_that_is_closed_while_it_sends_says_goodbye(tmp_path, packed):
-    """At any moment of it: the other side hears of no tampering, and keeps what had come whole."""
+    """A store is closed at any moment of a transfer: the other side is not told of tampering, and keeps the versions that had arrived
+    whole."""
     pairing = llvs.live.make_pairing()
     for most in drawn(usual=[0, 300_000, 1_000_000, 2_000_000], deep=range(0, 2_000_000, 50_000)):
         held, there = Held(most), llvs.Store(storage="memory")

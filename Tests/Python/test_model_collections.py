@@ -460,7 +460,7 @@ def test_the_number_of_a_form_is_no_member() -> None:
 
 @pytest.mark.parametrize("unknown", [b'"\\ud800"', b"[" * 130 + b"]" * 130, b"1e99999"])
 def test_what_cannot_be_merged_is_not_written_over(notes: llvs.Coordinator, people: models.Collection[Contact], unknown: bytes) -> None:
-    """It can be read, but not spliced: what the program does not know would be lost."""
+    """A value that cannot be merged can be read, but a save of it is refused: what the program does not know would be lost."""
     data = b'{"name":"Ann","x":' + unknown + b"}"
     notes.save(update={"contact/1": data})
     assert people["1"].name == "Ann"

@@ -459,7 +459,7 @@ def test_members_that_are_left_to_the_app() -> None:
 
 
 def test_undo_takes_back_members_and_keeps_what_others_did() -> None:
-    """By groups and with descriptions, also of transactions. Changes of the other device in the same value stay."""
+    """Undo by groups and with descriptions, also of transactions. Changes of the other device in the same value stay."""
     place = f"memory:{next(NUMBERS)}"
     one = llvs.Coordinator(storage="memory", exchange=place, device="one")
     with one, llvs.Coordinator(storage="memory", exchange=place) as other:

@@ -54,7 +54,8 @@ def test_rules() -> None:
 
 
 def test_an_absent_that_is_the_default_stands() -> None:
-    """Also for types that only pydantic can write, and for values that are read as the default."""
+    """A rule `absent` that equals the default is accepted, also for types that only pydantic can write, and for values that are read as the
+    default."""
 
     class Link(BaseModel):
         home: Annotated[HttpUrl, models.Absent("http://x.org/")] = HttpUrl("http://x.org/")

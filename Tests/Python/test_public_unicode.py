@@ -58,7 +58,7 @@ def folded(store: llvs.Store, texts: Iterable[str]) -> dict[str, str]:
 
 @needs_unicode()
 def test_what_case_folding_makes_one_is_one_key(memory: llvs.Store) -> None:
-    """The foldings C, F and S; those of Turkish are no part of it."""
+    """Scalars with the same folding have one key: by the foldings C, F and S, without those of Turkish."""
     pairs = []
     for line in unicode_lines("CaseFolding.txt"):
         scalar, status, mapping = (word.strip() for word in line.split(";")[:3])

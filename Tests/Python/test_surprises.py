@@ -169,7 +169,7 @@ def test_a_counter_that_two_devices_remove_and_a_third_adds_to(order: str, expec
 
 
 def test_an_element_of_a_list_that_is_put_into_another_slot_removes_the_one_there() -> None:
-    """A list without equal elements goes by its elements: all that was removed and added is in the result, but no four slots."""
+    """A list without equal elements is merged by its elements: all that was removed and added is in the result, but no four slots."""
     def merged(rule: str, *values: list[int]) -> tuple[list[int], int]:
         base, newer, older = (json.dumps({"v": value}).encode() for value in values)
         found = llvs.merge.merge_values(base, newer, older, {"/v": rule})

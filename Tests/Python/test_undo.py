@@ -702,7 +702,7 @@ def test_an_edit_before_the_one_that_won_beside_a_text(store: llvs.Store) -> Non
 
 
 def test_edits_that_lost_in_several_merges_come_back_by_their_age(store: llvs.Store) -> None:
-    """The same if the winning edit was made on another one, which is undone, too."""
+    """An edit is undone, and then the edit on which it was made: the edits that lost against them return by their age."""
     base = ruled(store, d_1={"name": "A", "n": 0})
     other = made(store, base, d_1={"name": "other", "n": 2})
     one = made(store, base, d_1={"name": "one", "n": 1})
@@ -812,7 +812,8 @@ def test_a_removal_is_picked_where_nobody_changed_what_it_removed(store: llvs.St
 
 @pytest.mark.parametrize("seed", seeds(range(6), range(60)))
 def test_undoing_one_side_of_a_merge_gives_the_other(seed: int) -> None:
-    """Also if both sides changed the same members, elements, or values without rules. (Equal changes of both are undone for both.)"""
+    """Undoing one side of a merge gives the other side, also if both changed the same members, elements, or values without rules. (Equal
+    changes of both are undone for both.)"""
     draw = random.Random(seed)
 
     def document(side: int, removes: float) -> dict[str, Any]:

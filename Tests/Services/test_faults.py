@@ -231,7 +231,7 @@ def test_a_code_needs_its_verifier(client: Client) -> None:
 
 
 def plainly(data: bytes) -> bytes:
-    """The same hash, computed byte by byte, as Microsoft describes it."""
+    """Returns the hash of OneDrive, computed byte by byte, as Microsoft describes it."""
     found = 0
     for number, byte in enumerate(data):
         moved = byte << number * 11 % 160

@@ -158,9 +158,8 @@ def _walk(a: Tokens, b: Tokens, reach: list[dict[int, int]]) -> list[Pair]:
 
 
 def _slide(a: Tokens, b: Tokens, pairs: list[Pair]) -> None:
-    """From the end: moves a hunk that only inserts or only removes to the right while its first token equals the kept token after it, and
-    joins it with adjacent hunks.
-    """
+    """Moves each hunk that only inserts or only removes to the right, beginning at the end, while its first token equals the kept token
+    after it, and joins it with adjacent hunks."""
     for number in range(len(pairs) - 1, -1, -1):
         i, k = pairs[number - 1] if number else (-1, -1)
         for behind in range(number, len(pairs)):
