@@ -148,7 +148,7 @@ class Error(Exception):
     default_code: int = c.ERROR_USER
 
     def __init_subclass__(cls, codes: Sequence[int] = (), **rest: Any) -> None:
-        """`codes` are those that the class stands for, the first being that of one made without a code."""
+        """`codes`: the codes of the class. An error that is made without a code has the first."""
         super().__init_subclass__(**rest)
         if codes:
             cls.default_code = codes[0]

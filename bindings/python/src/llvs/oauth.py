@@ -101,7 +101,7 @@ def sign_in(
     timeout: seconds to wait for the user.
     ca_file: certificates (PEM) of the authorities that are trusted, instead of the system's.
     port: of this machine, to which the service sends the browser back: http://127.0.0.1:PORT/, for an app that is registered with such an
-    address. 0: one that is free, another each time.
+    address. 0: a free port, another each time.
 
     Raises PermissionDeniedError if the user or the service refuses, TransportError if the service cannot be reached or its response is
     unexpected, CancelledError if the user takes too long, BusyError if another program has the port, or another process hangs while

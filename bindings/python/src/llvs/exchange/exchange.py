@@ -286,7 +286,7 @@ class Exchange(Handle):
         self, *, renew: bool = False, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None
     ) -> int:
         """Sends the whole contents of the place again, encrypted with the newest keys, and removes the copies with older keys. Use it after
-        a device or a key was lost: the finder of it then cannot read anything any more. (What was read before remains readable.) It sends
+        a device or a key was lost: its finder then cannot read anything any more. (What was read before remains readable.) It sends
         as many bytes as the place contains.
 
         Later exchanges of this device delete the replaced files, packs after a day, large values after one more; other devices continue

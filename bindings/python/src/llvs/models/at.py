@@ -53,7 +53,7 @@ class ModelsAt(Mapping[str, _Model], Generic[_Model]):
         return len(self._state)
 
     def values(self) -> ValuesView[_Model]:
-        """The objects, fetched by the page. Raises DecodeError at one that cannot be read; `problems` tells all of these."""
+        """The objects, fetched by the page. Raises DecodeError at an object that cannot be read; `problems` lists them all."""
         return _Values(self)
 
     def items(self) -> ItemsView[str, _Model]:

@@ -136,7 +136,7 @@ class Collection(MutableMapping[str, _Model], Generic[_Model]):
         return True
 
     def values(self) -> ValuesView[_Model]:
-        """The objects, fetched by the page, at the version that is current now. Raises DecodeError at one that cannot be read."""
+        """The objects, fetched by the page, at the version that is current now. Raises DecodeError at an object that cannot be read."""
         return self.at().values()
 
     def items(self) -> ItemsView[str, _Model]:

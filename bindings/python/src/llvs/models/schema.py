@@ -1,4 +1,4 @@
-"""The rules of models as they stand in "__llvs_schema", and where those of a store are otherwise."""
+"""The rules of models as they stand in "__llvs_schema", and how rules of a store differ from them."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Differences(Handle):
         with all changes that it brings. Applying all changes to the state at `a` gives that at `b`. Versions that change nothing under the
         prefix are skipped.
 
-        Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what is recorded in those of the way.
+        Raises UnknownVersionError, StorageError. Cost: the versions between the two, and what the versions on the way recorded.
         """
         from ..merge.replay import replay
 

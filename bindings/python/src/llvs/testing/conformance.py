@@ -190,7 +190,7 @@ def check_storage(
 ) -> CheckReport:
     """Runs the suite that the storages of the library pass.
 
-    factory: makes a storage over the place of a number: empty the first time that the number is given, and with what is there when it is
+    factory: makes a storage over the place of a number: empty the first time that the number is given, and with its contents when it is
     given again. Each check has a number of its own.
     lasting: False: its contents are lost when it is closed.
     shared: False: a place can be open only once at a time.
@@ -219,7 +219,7 @@ def check_transport(
 ) -> CheckReport:
     """Runs the suite that the transports of the library pass.
 
-    factory: makes a transport that reaches the place of a number: empty the first time, and with what is there when the number is given
+    factory: makes a transport that reaches the place of a number: empty the first time, and with its contents when the number is given
     again.
     shared: False: only one transport at a time reaches a place. snapshots: False: it does not support them.
     tells: True: it reports to observers (`Transport.notify`) what others sent. The rest is as for `check_storage`.
@@ -241,7 +241,7 @@ def check_files(
 ) -> CheckReport:
     """Runs the suite that all places of named files of the library pass: folders, and servers over WebDAV, S3 and SFTP.
 
-    factory: makes `RemoteFiles` that reach the place of a number: empty the first time, and with what is there when the number is given
+    factory: makes `RemoteFiles` that reach the place of a number: empty the first time, and with its contents when the number is given
     again. (A transport of `FaultPlan.transport` for a URL is accepted as well, and has no faults here.)
     shared: False: one at a time reaches a place. The rest is as for `check_storage`.
     """
