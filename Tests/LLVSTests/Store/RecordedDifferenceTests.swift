@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    /// By the definition.
+    /// Returns the best common ancestors, found by their definition.
     static func bestCommonAncestors(_ a: UInt32, _ b: UInt32, _ store: Store) -> [UInt32] {
         store.lock.withRead {
             let dag = store.quietHistory, common = Set(dag.topologicalOrder(from: [a])).intersection(dag.topologicalOrder(from: [b]))
