@@ -176,7 +176,7 @@ class Version:
     differences: dict[bytes, bytes] = field(default_factory=dict)
     #: Value ids whose bytes are damaged.
     damaged: set[bytes] = field(default_factory=set)
-    #: Value ids whose bytes are not in the record, by intent, or stand on a value whose bytes are not.
+    #: Ids of values whose bytes are not in the record, by intent, and of values that are differences from such a value.
     hollow: set[bytes] = field(default_factory=set)
     #: Statements of the record that are wrong.
     problems: list[str] = field(default_factory=list)

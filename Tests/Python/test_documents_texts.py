@@ -408,7 +408,7 @@ def lined(seed: int, repeated: bool) -> Texts:
     return o, x, y
 
 
-#: For git 2.44 and later also its other algorithm. (Earlier versions of merge-file have no option for it.)
+#: The programs that merge the same texts. "histogram" needs git 2.44 or later, whose merge-file has an option for the algorithm.
 PROGRAMS: dict[str, Callable[[list[str]], list[str]]] = {
     "git": lambda names: ["git", "merge-file", "-p", *names],
     "histogram": lambda names: ["git", "merge-file", "-p", "--diff-algorithm=histogram", *names],

@@ -153,7 +153,7 @@ extension MapNode {
                 return MapNode.assemble(node.prefix, symbols, children)
             }
             children[i] = made
-            // If no key was removed, the node still does not fit a leaf.
+            // The node did not fit a leaf before. If it has as many keys as before, it need not be checked again.
             if made.count >= old.count { return MapNode(prefix: node.prefix, symbols: node.symbols, children: children) }
             return MapNode.assemble(node.prefix, ContiguousArray(node.symbols), children)
         }

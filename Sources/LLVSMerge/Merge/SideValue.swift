@@ -228,7 +228,7 @@ struct HeldMerge {
         }
     }
 
-    /// Merges a value that no rules cover. Both sides changed it, or only the side that changed it has it.
+    /// Merges a value that no rules cover. Either both sides changed it, or one side changed it and the other side does not have it.
     private func whole(
         _ o: UnsafeRawBufferPointer?, _ x: UnsafeRawBufferPointer?, _ y: UnsafeRawBufferPointer?, _ check: @escaping () throws -> Void
     ) throws -> MergedValue {
