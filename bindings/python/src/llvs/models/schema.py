@@ -14,7 +14,7 @@ SCHEMA_ID = "__llvs_schema"
 
 
 class Contradiction(NamedTuple):
-    """A rule of a model that the store has another for."""
+    """A rule of a model that differs from the store's rule for the same pattern."""
 
     #: The prefix of the model's ids.
     prefix: str
@@ -22,7 +22,7 @@ class Contradiction(NamedTuple):
     pattern: str
     #: The model's rule.
     model: Any
-    #: The store's, which stands.
+    #: The store's rule, which prevails.
     store: Any
 
     def __str__(self) -> str:
