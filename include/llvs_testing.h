@@ -124,7 +124,7 @@ typedef struct llvs_fault {
     uint64_t first;
     /** The number of operations to which the rule applies from `first` on; 0: all. With 1, only to operation number `first`. */
     uint64_t count;
-    /** Its probability for each of these, drawn from the seed of the plan: above 0, up to 1; 0: 1. */
+    /** The probability with which the rule applies to each of these operations, drawn from the seed of the plan: above 0, up to 1; 0: 1. */
     double probability;
     /** The delay before the operation; at most 3,600,000. */
     uint32_t delay_milliseconds;

@@ -3,7 +3,7 @@ struct CloudUpload {
     let id: String, name: String, isNew: Bool, size: Int
     /// The id of its folder.
     let parent: String
-    /// Its SHA-256, if it is whole in memory.
+    /// The SHA-256 of the file, if the file is whole in memory.
     let digest: String?
     /// Name, folder and id; an empty object for new bytes of an old file.
     let metadata: [UInt8]

@@ -95,7 +95,7 @@ static void what_is_wrong_is_told(void **state) {
     s.data[16] ^= 1; /* of another stream */
     s.at = 0;
     FAILS(LLVS_ERROR_IDENTIFIER_MISMATCH, llvs_store_read_pack(two, NULL, take, &s, NULL, NULL, &error));
-    /* Its predecessor is not in the packs. */
+    /* The predecessor of the packed version is not in the packs. */
     pack(one, &have, 1, &s);
     OK(llvs_store_read_pack(three, NULL, take, &s, NULL, &result, &error));
     assert_int_equal(result->retrieved_count, 0);

@@ -56,7 +56,7 @@ struct asked {
     struct state state;
     uint64_t digest;
     int acknowledged;
-    /* Its bytes were damaged. Until it is acknowledged again it may exist without being readable. */
+    /* The bytes of the version were damaged. Until it is acknowledged again it may exist without being readable. */
     int is_damaged;
     /* The length of the recording when it was acknowledged, and when it had to be safe from a power cut; 0: never. */
     long acknowledged_at;

@@ -17,7 +17,7 @@ struct node {
     uint64_t inode;
     const uint8_t *base;
     uint64_t base_size;
-    /* Its bytes after the cut. */
+    /* The bytes of the file after the cut. */
     uint8_t *bytes;
     uint64_t size, room;
 };

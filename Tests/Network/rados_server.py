@@ -133,7 +133,7 @@ rgw enable usage log = false
         self._run("ceph-mon", "--mkfs", "-i", "a", "--monmap", map, "--keyring", keyring)
         self._daemon("ceph-mon", "-i", "a")
         device = str(uuid.uuid4())
-        # Its number is the first free one, 0.
+        # The store of the cluster gets the first free number, 0.
         self._run("ceph", "--connect-timeout", "60", "osd", "new", device, "0")
         self._run("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", device)
         self._run("ceph", "osd", "crush", "add", "osd.0", "1", "root=default")

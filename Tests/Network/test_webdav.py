@@ -99,8 +99,8 @@ def test_requests(real: Server, store: llvs.Store, new_store: Any) -> None:
         assert len(way.send().sent) == 20
         asked = list(real.proxy.requests)
         assert asked.count("MOVE") == 40 and asked.count("MKCOL") == 0
-        # And two requests of an exchange that has just been opened: one looks for remains in tmp/, and one for keys, so that it does not
-        # send in clear to an encrypted place.
+        # In addition there are two requests of an exchange that has just been opened: one looks for remains in tmp/, and one for keys, so
+        # that it does not send in clear to an encrypted place.
         assert digest or len(asked) == 82
         real.proxy.requests.clear()
         way.retrieve()

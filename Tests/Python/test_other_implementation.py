@@ -166,7 +166,7 @@ def test_stores_in_sqlite(theirs: Path, memory: llvs.Store, parts: list[str], is
     before = {file: file.read_bytes() for file in theirs.rglob("*") if file.is_file()}
     connections = []
     if is_open:
-        # Their program has the store open: part of it is in SQLite's log.
+        # A program of the other implementation has the store open: a part of the store is in SQLite's log.
         for part in parts:
             connection = sqlite3.connect(theirs / part / "zone.sqlite")
             connection.execute("PRAGMA journal_mode=WAL")

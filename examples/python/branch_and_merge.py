@@ -33,7 +33,7 @@ with llvs.Store(storage="memory") as store:
     print(store.at(merged)["list"].decode())
     assert store.at(merged)["list"] == b"milk\nbread\neggs"
 
-    # Or let the newer change win:
+    # Another arbiter lets the newer change win:
     assert store.at(store.merge(ann, bob, arbiter=llvs.MostRecentChange()))["list"] == b"milk\neggs"
 
     # Undo does not lose later changes: a value that was changed again stays. If nothing is left to undo, nothing is stored.

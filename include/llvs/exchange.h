@@ -275,7 +275,7 @@ typedef struct llvs_exchanged {
     uint32_t reserved;
     /** As passed to llvs_coordinator_attach: its URL or name. */
     llvs_bytes place;
-    /** Its result, also if it failed. */
+    /** The result of the exchange, also if it failed. */
     const struct llvs_exchange_result *result;
     /** The error that ended it; NULL if there was none. Borrowed from the result. */
     const llvs_error *error;

@@ -137,7 +137,7 @@ typedef struct llvs_value_info {
     /** 1; or 0 if there is no such value, and then only `id` is set. */
     llvs_bool present;
     llvs_bytes id;
-    /** Its data pointer is NULL if the bytes were not requested, or are gone. */
+    /** The bytes of the value; the pointer is NULL if they were not requested, or are gone. */
     llvs_bytes data;
     /** The version in which the bytes were stored. */
     llvs_bytes stored_version;

@@ -112,7 +112,7 @@ package final class History {
         id: VersionID, timestamp: Double, valueDataSize: UInt64, first: UInt32, second: UInt32, branch: BranchName?,
         place: RecordPlace, checksum: UInt32, changeCount: Int, traits: Traits, clock: Double? = nil, storedAt: Double? = nil
     ) -> UInt32 {
-        // Its predecessors existed by then.
+        // The predecessors of the version existed when the record was stored.
         if let storedAt { lower([first, second], to: storedAt) }
         var made = claimed(timestamp: timestamp, clock: clock, first: first, second: second)
         if let storedAt { made = min(made, storedAt) }

@@ -32,8 +32,8 @@ extension History {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         static let isText = Traits(rawValue: 1)
-        /// Its changes were checked against its first predecessor's state: each has an effect, inserts add ids that were absent, updates
-        /// and removals change ids that were present. Unset for records from elsewhere, which are not checked.
+        /// The version's changes were checked against the state of its first predecessor: each has an effect, inserts add ids that were
+        /// absent, updates and removals change ids that were present. Unset for records from elsewhere, which are not checked.
         package static let changeKindsVerified = Traits(rawValue: 2)
         /// The version refers to bytes that other versions stored.
         package static let preserves = Traits(rawValue: 4)
@@ -43,7 +43,7 @@ extension History {
         static let keysAreKnown = Traits(rawValue: 16)
         /// The version has a branch, and a version without a branch descends from it.
         static let isBehindUnbranched = Traits(rawValue: 32)
-        /// Its metadata say that it undoes other versions, or reverts an undo: `UndoMarks`.
+        /// The version's metadata say that it undoes other versions, or reverts an undo: `UndoMarks`.
         package static let undoes = Traits(rawValue: 64)
     }
 

@@ -39,7 +39,7 @@ package final class MapCache: @unchecked Sendable {
         var isAnchor = false
         /// Whether `slot(_:)` returned it since the last pass.
         var wasAskedFor = false
-        /// Its index in the table; nil if there was no room.
+        /// The index of the map in the table; nil if there was no room.
         var shown: Int?
         init(_ ordinal: UInt32, _ slot: Slot, cost: Int, basis: Kept?) {
             self.ordinal = ordinal

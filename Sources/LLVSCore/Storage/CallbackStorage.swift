@@ -57,7 +57,7 @@ public final class CallbackStorage: Storage, @unchecked Sendable {
         public var place: UInt64
         /// The number of bytes in it.
         public var size: UInt64
-        /// Its first bytes if the host has them at hand: then they need not be read.
+        /// The first bytes of the record, if the host has them at hand: then they need not be read.
         public var first: [UInt8]
         /// Creates a listed record from its number, its size in bytes, and its first bytes if they are at hand.
         public init(place: UInt64, size: UInt64, first: [UInt8] = []) { self.place = place; self.size = size; self.first = first }

@@ -12,7 +12,7 @@ package protocol Storage: AnyObject, Sendable {
     var description: String { get }
     /// Whether it was opened for reading only: then nothing is appended.
     var isReadOnly: Bool { get }
-    /// Its absolute path; empty if it has none.
+    /// The absolute path of the storage; empty if it has none.
     var path: String { get }
     /// The places where other processes may add records, each once. `scan` must read them. Empty if no other process can add records, or if
     /// that is unknown.

@@ -134,7 +134,7 @@ package struct DocumentPlace {
                     if number("index") == nil {
                         level.child = try keyed(step, container.node, declared)
                     } else if !wanted.isAbsent {
-                        // Its index in the base identifies nothing: search for an equal element.
+                        // The element's index in the base identifies nothing here: search for an equal element.
                         let found = try some(wanted, in: container)
                         level.child = found.count == 1 ? found[0] : nil
                         isLost = isLost || level.child == nil

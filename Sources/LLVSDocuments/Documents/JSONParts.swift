@@ -10,7 +10,7 @@ package final class JSONParts: @unchecked Sendable {
         package var kind = Kind.missing
         /// Whether it is a string with escapes.
         package var isEscaped = false
-        /// Its range in the text; of a string without the quotes.
+        /// The range of the part in the text; of a string without the quotes.
         package var start = 0, end = 0
     }
     package enum Outcome {

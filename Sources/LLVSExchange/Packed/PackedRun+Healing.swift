@@ -12,7 +12,7 @@ extension PackedRun {
         for (name, read) in state.read {
             if let size = listed[name] {
                 if read.missing != 0 { state.read[name]?.missing = 0 }
-                // Its writer would have deleted the pack by now if it were replaced.
+                // If the pack were replaced, the device that replaced it would have deleted it by now.
                 if read.unread != 0, !believesIndexes, time - read.unread > PackedSettings.day { unsure[name] = size }
             } else if read.missing == 0 {
                 state.read[name]?.missing = time

@@ -79,7 +79,7 @@ extension PackedRun {
         // A file that never becomes complete, or is no pack, delays this for some time, but not for ever.
         guard now - since > (older.isEmpty ? PackedSettings.baseGrace : PackedSettings.attemptLife) else { return }
         guard try deleteOlderBlobs(listed) || now - since > PackedSettings.attemptLife else { return }
-        // Their parts may be gone, whichever device rewrote them.
+        // Parts of these values may be gone, whichever device rewrote the values.
         for digest in state.oldBlobs { state.blobs[digest] = nil }
         state.oldBlobs = []
         state.rekeying = nil

@@ -56,7 +56,7 @@ struct PackedState {
         var again: Int64
         /// Nil while the file may still be arriving.
         var fault: PackFault?
-        /// Its listed size when it was last read; nil: none was listed. With another size it is another file.
+        /// The listed size of the file when it was last read; nil: none was listed. With another size it is another file.
         var size: Int?
     }
     /// A pack with versions whose large values were missing.
@@ -84,7 +84,7 @@ struct PackedState {
     struct Bridging: Equatable { var since: Int64, isFromPacks: Bool }
     /// The first parts of a large value that was not sent completely yet.
     struct Partial: Equatable {
-        /// Their ids, and the size of each file.
+        /// The ids of the parts, and the size of each file.
         var parts: [Part] = []
         var since: Int64
         /// Whether a pack that may exist names them.

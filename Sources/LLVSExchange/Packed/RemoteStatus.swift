@@ -10,7 +10,7 @@ public struct RemoteStatus: Sendable {
         public let lastSeen: Double?
         /// Whether it is this device.
         public let isHere: Bool
-        /// Its display name, as it announced it (`Exchange.URLOptions.deviceName`); nil: none.
+        /// The display name that the writer announced (`Exchange.URLOptions.deviceName`); nil: none.
         public let name: String?
     }
     /// `.packed` or `.bridged`.

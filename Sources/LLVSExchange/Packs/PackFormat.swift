@@ -62,7 +62,7 @@ package struct PackFault: Error {
     enum Kind {
         /// The file may still be in transit: it is truncated, or its bytes do not match its name.
         case notThere
-        /// Its bytes match its name, and break a rule.
+        /// The file's bytes match its name, and break a rule.
         case damaged
         /// A newer version of the library made it.
         case newer

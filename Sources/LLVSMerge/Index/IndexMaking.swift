@@ -137,7 +137,7 @@ struct IndexMaking {
         try reading.forEach(control) { i, id, keys in
             guard i % 2 == 1 else {
                 was = keys
-                // Its keys are unknown, and the tree may have them.
+                // The keys of the old value are unknown if it has no bytes, and the tree may have them.
                 if reading.isForgotten(i) { isWhole = false }
                 return
             }

@@ -130,7 +130,7 @@ public final class ValueIndex: Sendable {
     public struct Explanation: Sendable {
         /// The uncut tuples as JSON, in order.
         public var tuples: [[UInt8]] = []
-        /// Their keys; tuples that agree in their first 1,023 bytes may have one key.
+        /// The keys of the tuples; tuples that agree in their first 1,023 bytes may have one key.
         public var keys: [[UInt8]] = []
         /// Why there are none, in the words of docs/index-keys.md; `no-value` if the value does not exist at the version.
         public var why: String?

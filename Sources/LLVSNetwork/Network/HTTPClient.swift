@@ -113,7 +113,7 @@ package final class HTTPClient: @unchecked Sendable {
         var transfer: HTTPTransfer?
         /// The time in its signature, in seconds since 1970; nil if it is not signed.
         var signedAt: Int64?
-        /// Its signature was refused, and it was signed again.
+        /// Whether the signature of the request was refused, and the request was signed again.
         var isSignedAnew = false
         /// The part of a file that earlier tries received.
         var begun: HTTPTransfer.Begun?

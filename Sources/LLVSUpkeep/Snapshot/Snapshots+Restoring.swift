@@ -158,7 +158,7 @@ extension Snapshots {
             // The empty root is added with the first version built on it, and a version of the store replaces a forged one.
             case .alreadyPresent: if id != EmptyRoot.id, !present.contains(id) { throw reader.damaged("the version \(id) occurs twice") }
             case .problem(let error) where error.code == .contentMismatch: refused.refuse(id, at: position, error)
-            // Its predecessors precede it in the snapshot, so one was refused.
+            // The predecessors of a version precede it in the snapshot, so one of them was refused.
             case .problem(let error) where error.code == .missingPredecessor:
                 refused.refuse(
                     id, at: position,

@@ -291,7 +291,7 @@ import Testing
             for addition in try store.add(all) { guard case .added = addition else { Issue.record("\(addition)"); return 0 } }
             let into = try VersionID("line\(size)")
             var walked = 0
-            // Nor does it walk all earlier merges again for the values of each head.
+            // A fold does not walk all earlier merges again for the values of each head either.
             let gone = try Work.unindexed.counting {
                 walked = try Work.versions.counting { try store.mergeHeads(into: into, arbiter: BuiltInArbiter.mostRecentChange) }
             }

@@ -37,7 +37,7 @@ import Testing
         let left = place.names(.log) + place.names(.base)
         #expect(left.allSatisfy { $0.writer == here.writer }, "\(left)")
         #expect(left.count <= 5 && place.versions() == here.ids && here.ids == gone.ids.union(here.ids))
-        // Its number is used once, and a log pack shows the adopter's last number.
+        // The number of the adoption is used once, and a log pack shows the adopter's last number.
         let adopted = try #require(left.first { $0.kind == .base && $0.first == $0.last })
         #expect(!place.names(.log).contains { $0.first == adopted.first } && place.names(.log).contains { $0.first > adopted.first })
         // A new device receives everything and has nothing left to search for.

@@ -387,7 +387,7 @@ import Testing
         place.clock += 130
         try a.exchangeOnce()
         #expect(place.names(.root).count == 1 && place.versions() == a.ids)
-        // Or a device fills the place again.
+        // The other way out: a device fills the place again.
         place.files = [:]
         a.exchange.restorationState = Array("new".utf8)
         try a.exchangeOnce()

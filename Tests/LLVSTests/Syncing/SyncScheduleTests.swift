@@ -33,7 +33,7 @@ import Testing
         schedule.tell(.save, at: 2)
         #expect(schedule.next(4) == sending("b"))
         _ = try run(&schedule, 4)
-        // Its versions are merged when it ends. Other arrivals are merged before that, but not every second.
+        // The versions of the detached exchange are merged when it ends. Other arrivals are merged before that, but not every second.
         schedule.finishMerging(at: 5)
         schedule.tell(.arrival, at: 5)
         #expect(schedule.next(7) == .at(5 + schedule.pace.turn) && schedule.next(35) == .now(.merging))

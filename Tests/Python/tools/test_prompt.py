@@ -71,7 +71,7 @@ def test_names_of_others_are_no_commands(notes: Path) -> None:
 def test_names_of_remotes(notes: Path) -> None:
     (notes / "remotes.json").write_text(json.dumps({"remotes": {"home": {"url": "/x"}, "ho;reboot": {"url": "/y"}}}))
     assert completed(notes, "push", "ho") == completed(notes, "remote", "check", "") == completed(notes, "sync", "") == ["home"]
-    # Else the shell offers folders.
+    # If no remote has the name, the shell offers folders.
     assert completed(notes, "push", "./sha") == ["./sha"]
     assert [value for value, _ in shell_command.offered(["--store", str(notes)], "push ")] == ["home"]
     (notes / "remotes.json").write_text("[")

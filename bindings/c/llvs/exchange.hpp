@@ -46,7 +46,7 @@ struct ExchangeResult {
 struct Exchanged {
     /// The URL or name with which it was attached.
     std::string place;
-    /// Its result, also if it failed.
+    /// The result of the exchange, also if it failed.
     ExchangeResult result;
     /// The error that ended it; LLVS_OK if there was none.
     llvs_status code;

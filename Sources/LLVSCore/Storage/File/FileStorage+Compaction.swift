@@ -121,8 +121,8 @@ extension FileStorage {
             let old = head.sources.filter { $0.id != head.id && here.contains($0.id) }
             if !old.isEmpty, let status = try? directory.segment(name).status(), isOldEnough(status) {
                 guard try compaction.isWhole(directory.segment(name), head.id, size: status.size) else {
-                    // Its bytes were changed. If the same segments can be compacted again, the result is the same. Otherwise they are
-                    // retained.
+                    // Bytes of the compacted segment were changed. If the same segments can be compacted again, the result is the same.
+                    // Otherwise they are retained.
                     try remake(name, head, compaction, &report)
                     covered.formUnion(head.sources.map(\.id))
                     continue

@@ -86,7 +86,7 @@ extension FileStorage {
         case complete
         /// More may follow, or something is wrong with it.
         case open
-        /// Its file does not exist.
+        /// The file of the segment does not exist.
         case gone
     }
 

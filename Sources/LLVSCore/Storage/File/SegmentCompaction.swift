@@ -36,7 +36,7 @@ struct SegmentCompaction {
         guard let header, header.format == FrameFormat.format, header.id == named else { return nil }
         let sealed = (try? SegmentFile.isSealed(file, named, status.size)) ?? false
         if !sealed {
-            // Its writer holds the lock as long as it lives. That is visible only if it ran on this machine.
+            // The writer of the segment holds the lock as long as it lives. That is visible only if it ran on this machine.
             guard header.writer == .current, header.writer.boot != 0 else { return nil }
             do throws(Errno) { try System.lockExclusively(file.descriptor) } catch { return nil }
             try? System.unlock(file.descriptor)

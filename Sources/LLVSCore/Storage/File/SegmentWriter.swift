@@ -49,7 +49,7 @@ final class SegmentWriter {
     enum State {
         /// The file is the one that is being written, and has all that was written.
         case usual
-        /// Its path names another file: it, or a directory above it, was removed, renamed or replaced.
+        /// The path of the file names another file: the file, or a directory above it, was removed, renamed or replaced.
         case gone
         /// Another program truncated the file. Frames appended now would follow a hole, and without the header they would be lost.
         case cutShort

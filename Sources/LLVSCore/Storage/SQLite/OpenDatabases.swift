@@ -78,7 +78,7 @@ package enum OpenDatabases {
 /// A file that may be a database, opened for reading. See `OpenDatabases`.
 package final class DatabaseFile: Sendable {
     package let descriptor: Int32
-    /// Its status when it was opened.
+    /// The status of the file when it was opened.
     package let status: System.Status
     package let path: String
 

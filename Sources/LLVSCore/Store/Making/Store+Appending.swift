@@ -20,9 +20,10 @@ extension Store {
 
     /// What the store caches of stored versions.
     enum Keeping {
-        /// Their changes.
+        /// Keeps the changes of the versions.
         case changes
-        /// Their changes, and their maps or delta chains. `view` is the map of the first predecessor, if it is in memory.
+        /// Keeps the changes of the versions, and their maps or delta chains. `view` is the map of the first predecessor, if it is in
+        /// memory.
         case maps(view: DeltaChains.View?)
 
         /// If a version has more changes, nothing is cached.

@@ -4,7 +4,7 @@ extension Store {
     public struct ReceivedVersion: Sendable {
         /// The version as its file describes it. The size of its data is counted again.
         public var version: Version
-        /// Its changes, in any order, without duplicate ids.
+        /// The changes of the version, in any order, without duplicate ids.
         public var changes: [Value.Change]
         /// Whether it matches its id, if that was checked already.
         package var vouching: Vouching?

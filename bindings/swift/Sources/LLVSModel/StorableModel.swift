@@ -2,7 +2,7 @@ import LLVS
 
 /// A structure that can be a part of a model. `@Model` makes one.
 public protocol ModelPart: Codable, Sendable {
-    /// Its rules for merging, by place.
+    /// The rules by which the structure is merged, by place.
     static var mergePatterns: [MergePattern] { get }
     /// Its members by key path, for rules, indexes and conditions.
     static var memberPaths: [ModelMember<Self>] { get }

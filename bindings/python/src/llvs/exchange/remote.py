@@ -161,7 +161,7 @@ class Remote:
             raise errors.InvalidArgumentError(f"a timeout of {timeout!r} seconds is none: give more than 0, and at most 86,400")
         #: The files of the program, instead of a URL.
         self.files: Optional[Carrier] = None if isinstance(url, str) else url
-        #: Its URL; for files of the program, their name.
+        #: The URL of the place; for files of the program, their name.
         self.url: str = url if isinstance(url, str) else url.name
         self._texts = {
             "user": encode(user),

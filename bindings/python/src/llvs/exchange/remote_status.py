@@ -36,7 +36,7 @@ class RemoteStatus(NamedTuple):
     fingerprint: str
     #: How many packs there were at the last full listing.
     packs: int
-    #: Their bytes, without large values.
+    #: The bytes of these packs, without large values.
     bytes: int
     #: When that was, in seconds since 1970-01-01 UTC; None: not yet.
     listed: Optional[float]

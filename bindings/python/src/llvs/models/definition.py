@@ -41,7 +41,7 @@ class Definition(Generic[_Model]):
     model: type[_Model]
     #: The prefix of the ids of its values.
     prefix: str
-    #: Its merge rules, by pattern, in the form in which they stand under its prefix in "__llvs_schema".
+    #: The merge rules of the model, by pattern, in the form that "__llvs_schema" has under its prefix.
     rules: Mapping[str, Any]
 
     def __init__(

@@ -228,7 +228,7 @@ Path = tuple[Union[str, int], ...]
 class Member(NamedTuple):
     """A part of a document that differs."""
 
-    #: Its path: names of members and indices of elements, in the second document; in the first one if it was removed.
+    #: The path of the part: names of members and indices of elements, in the second document; in the first one if it was removed.
     path: Path
     #: The value before and after; `ABSENT` if there is none.
     old: Any
