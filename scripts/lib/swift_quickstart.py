@@ -27,14 +27,14 @@ def files(text: str) -> dict[str, str]:
 
 def main(folder: Path, address: str) -> int:
     found = files(README.read_text())
-    package, program = found["Package.swift"], found["main.swift"]
+    package, program = found["Package.swift"], found["Contacts.swift"]
     count = len(program.splitlines())
     if count > 40 or package.count(ADDRESS) != 1 or program.count(SHARED) != 1:
         print(f"{README}: a program of {count} lines (40 at most), with one address of the package and one folder")
         return 1
     package = package.replace(ADDRESS, address).replace(
         'package: "llvs")])', 'package: "llvs")],\n        swiftSettings: [.unsafeFlags(["-warnings-as-errors"])])')
-    for path, text in {"Package.swift": package, "Sources/Contacts/main.swift": program.replace(SHARED, f"{folder}/shared")}.items():
+    for path, text in {"Package.swift": package, "Sources/Contacts/Contacts.swift": program.replace(SHARED, f"{folder}/shared")}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     return 0

@@ -7,6 +7,7 @@ struct Contact {
     @Merge(.counter) var visits = 0
 }
 
+/// Opens a device that meets the others in a folder.
 func open(_ name: String, sharing folder: String) async throws -> ModelCollection<Contact> {
     var options = StoreCoordinator.Options()
     options.device = name

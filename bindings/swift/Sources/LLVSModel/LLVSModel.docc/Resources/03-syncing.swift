@@ -7,6 +7,7 @@ struct Contact {
     @Merge(.counter) var visits = 0
 }
 
+/// Opens a device that meets the others in a folder.
 func open(_ name: String, sharing folder: String) async throws -> ModelCollection<Contact> {
     var options = StoreCoordinator.Options()
     options.device = name
@@ -15,7 +16,12 @@ func open(_ name: String, sharing folder: String) async throws -> ModelCollectio
     return try await device.collection(Contact.self)
 }
 
-let phone = try await open("phone", sharing: "file:///tmp/contacts")
-let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
-try await phone.save(Contact(name: "Ann"), id: "ann")
-for device in [phone, laptop] { try await device.coordinator.sync() }
+@main struct Contacts {
+    static func main() async throws {
+        let phone = try await open("phone", sharing: "file:///tmp/contacts")
+        let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
+        try await phone.save(Contact(name: "Ann"), id: "ann")
+        for device in [phone, laptop] { try await device.coordinator.sync() }
+        for device in [phone, laptop] { try await device.coordinator.close() }
+    }
+}

@@ -7,6 +7,7 @@ struct Contact {
     @Merge(.counter) var visits = 0
 }
 
+/// Opens a device that meets the others in a folder.
 func open(_ name: String, sharing folder: String) async throws -> ModelCollection<Contact> {
     var options = StoreCoordinator.Options()
     options.device = name
@@ -15,17 +16,22 @@ func open(_ name: String, sharing folder: String) async throws -> ModelCollectio
     return try await device.collection(Contact.self)
 }
 
-let phone = try await open("phone", sharing: "file:///tmp/contacts")
-let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
-try await phone.save(Contact(name: "Ann"), id: "ann")
-for device in [phone, laptop] { try await device.coordinator.sync() }
+@main struct Contacts {
+    static func main() async throws {
+        let phone = try await open("phone", sharing: "file:///tmp/contacts")
+        let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
+        try await phone.save(Contact(name: "Ann"), id: "ann")
+        for device in [phone, laptop] { try await device.coordinator.sync() }
 
-// Both devices change the same contact while they are apart.
-try await phone.edit("ann") { $0.visits += 1 }
-try await laptop.edit("ann") {
-    $0.visits += 2
-    $0.tags.insert("friend")
+        // Both devices change the same contact while they are apart.
+        try await phone.edit("ann") { $0.visits += 1 }
+        try await laptop.edit("ann") {
+            $0.visits += 2
+            $0.tags.insert("friend")
+        }
+        for device in [phone, laptop, phone] { try await device.coordinator.sync() }
+        let ann = try await phone.object("ann")
+        print(ann?.visits ?? 0, ann?.tags ?? [])
+        for device in [phone, laptop] { try await device.coordinator.close() }
+    }
 }
-for device in [phone, laptop, phone] { try await device.coordinator.sync() }
-let ann = try await phone.object("ann")
-print(ann?.visits ?? 0, ann?.tags ?? [])

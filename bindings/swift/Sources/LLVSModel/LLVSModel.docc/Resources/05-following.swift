@@ -7,6 +7,7 @@ struct Contact {
     @Merge(.counter) var visits = 0
 }
 
+/// Opens a device that meets the others in a folder.
 func open(_ name: String, sharing folder: String) async throws -> ModelCollection<Contact> {
     var options = StoreCoordinator.Options()
     options.device = name
@@ -15,29 +16,34 @@ func open(_ name: String, sharing folder: String) async throws -> ModelCollectio
     return try await device.collection(Contact.self)
 }
 
-let phone = try await open("phone", sharing: "file:///tmp/contacts")
-let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
-try await phone.save(Contact(name: "Ann"), id: "ann")
-for device in [phone, laptop] { try await device.coordinator.sync() }
+@main struct Contacts {
+    static func main() async throws {
+        let phone = try await open("phone", sharing: "file:///tmp/contacts")
+        let laptop = try await open("laptop", sharing: "file:///tmp/contacts")
+        try await phone.save(Contact(name: "Ann"), id: "ann")
+        for device in [phone, laptop] { try await device.coordinator.sync() }
 
-// Both devices change the same contact while they are apart.
-try await phone.edit("ann") { $0.visits += 1 }
-try await laptop.edit("ann") {
-    $0.visits += 2
-    $0.tags.insert("friend")
-}
-for device in [phone, laptop, phone] { try await device.coordinator.sync() }
-let ann = try await phone.object("ann")
-print(ann?.visits ?? 0, ann?.tags ?? [])
+        // Both devices change the same contact while they are apart.
+        try await phone.edit("ann") { $0.visits += 1 }
+        try await laptop.edit("ann") {
+            $0.visits += 2
+            $0.tags.insert("friend")
+        }
+        for device in [phone, laptop, phone] { try await device.coordinator.sync() }
+        let ann = try await phone.object("ann")
+        print(ann?.visits ?? 0, ann?.tags ?? [])
 
-// From now on a syncer exchanges and merges by itself.
-let syncer = try Syncer(phone.coordinator)
-let following = Task {
-    for try await list in phone.changes {
-        for change in list { print(change.kind, change.id, "by", change.device ?? "a merge") }
+        // From now on a syncer exchanges and merges by itself.
+        let syncer = try Syncer(phone.coordinator)
+        let changes = phone.changes
+        let following = Task {
+            for try await list in changes {
+                for change in list { print(change.kind, change.id, "by", change.device ?? "a merge") }
+            }
+        }
+        try await phone.edit("ann") { $0.name = "Anne" }
+        try await syncer.run()
+        for device in [phone, laptop] { try await device.coordinator.close() }
+        try await following.value
     }
 }
-try await phone.edit("ann") { $0.name = "Anne" }
-try await syncer.run()
-try await phone.coordinator.close()
-try await following.value
