@@ -124,7 +124,7 @@ import Testing
                 { _ = try store.mergeHeads(into: other, arbiter: BuiltInArbiter.mostRecentChange, selection: .all, control: $0) }
             ),
             ("differences", { _ = try store.differences(from: root, to: tip, control: $0) }),
-            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), control: $0).next(.max, $0) }),
+            ("walk", { _ = try store.walk(HistoryQuery(hiding: [other]), control: $0).next(.max, control: $0) }),
         ]
         for (name, call) in calls {
             let token = CancelToken()
