@@ -113,7 +113,7 @@ public func llvs_exchange_enable_differences(
 ) -> llvs_status {
     result?.pointee = nil
     return entry(error) {
-        let done = try LLVSABI.exchange(exchange).enableDifferences(LLVSABI.control(control))
+        let done = try LLVSABI.exchange(exchange).enableDifferences(control: LLVSABI.control(control))
         if let result { result.pointee = try ExchangeResultHandle(sent: done.versions, problems: done.problems).handedOut }
     }
 }

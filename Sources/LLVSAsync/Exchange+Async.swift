@@ -74,6 +74,13 @@ extension Exchange {
         try await onOwnThread(progress: progress) { try self.retire(control: $0) }
     }
 
+    /// Lets all devices write values to the place as differences. This cannot be undone.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    @discardableResult
+    public func enableDifferences(progress: ProgressCallback? = nil) async throws -> ExchangeResult {
+        try await onOwnThread(progress: progress) { try self.enableDifferences(control: $0) }
+    }
+
     /// Announces at the place that it continues at another address.
     /// - Parameters:
     ///   - address: the new address.

@@ -205,7 +205,7 @@ extension Exchange {
     /// - Parameter control: as for `send`.
     /// - Returns: as `send`.
     /// - Throws: `.unsupported` for a place that has no packs, `.tooLarge` for a place that has 16 roots, and as `send`.
-    public func enableDifferences(_ control: OperationControl = OperationControl()) throws -> ExchangeResult {
+    public func enableDifferences(control: OperationControl = OperationControl()) throws -> ExchangeResult {
         guard let transport = transport as? any KeyedTransport else {
             throw StoreError(.unsupported, "\(transport.description) holds no packs: its files have whole values.")
         }

@@ -42,7 +42,8 @@ extension ModelCollection {
     /// Selects all objects in an index on these members, in its order or the reverse: `people.ordered(by: \.last, \.first)`.
     public func ordered(by first: PartialKeyPath<Model>, _ more: PartialKeyPath<Model>..., reversed: Bool = false) -> ModelSelection<Model>
     {
-        ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion).ordered(by: [first] + more, reversed)
+        ModelSelection<Model>(coordinator: coordinator, rules: rules, version: coordinator.currentVersion)
+            .ordered(by: [first] + more, reversed)
     }
 }
 
