@@ -20,7 +20,7 @@ symbol_graph() {
 # what users import.
 engine_graph() {
     local module file number=0
-    for module in $(engine_modules); do
+    for module in LLVS $(engine_modules); do
         mkdir -p "$2/$module" && symbol_graph "$1" "$module" "$2/$module" || return
         for file in "$2/$module"/*.symbols.json; do
             number=$((number + 1))

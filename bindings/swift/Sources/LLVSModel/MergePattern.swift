@@ -11,7 +11,11 @@ public struct MergePattern: Sendable, Hashable {
     var repeated: ObjectIdentifier?
 
     /// The patterns of a member, from its type and `@Merge`. Called by code of `@Model`.
-    /// - Parameter initial: its default, the initial value of a counter.
+    /// - Parameters:
+    ///   - name: its name in the value.
+    ///   - type: its type.
+    ///   - rules: the arguments of `@Merge`.
+    ///   - initial: its default, the initial value of a counter.
     public static func member<Member>(_ name: String, _ type: Member.Type, _ rules: [MergeRule], from initial: Member?) -> [MergePattern] {
         var own = MergePattern(pointer: "/" + JSONText.patternSegment(name), rule: [:])
         let given = rules.together, implied = MemberType.rule(of: type)

@@ -78,13 +78,16 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
 
     /// Saves an object as a version of its own: sets all members that the model knows.
     /// - Parameters:
+    ///   - object: the object.
+    ///   - id: its id without the prefix.
+    ///   - metadata: metadata of the version.
     ///   - expected: the version that must be current; if another one is, nothing is stored and `.moved` is thrown, even if there is
     ///     nothing to save.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
-    ///   - Returns: the version; nil if nothing changed.
-    ///   - Throws: `ModelDecodingError` if the stored value cannot be read (to replace it, remove it first), `.moved` if another version
-    ///     than `expected` is current, and what `StoreCoordinator.save` throws; nothing is saved then.
+    /// - Returns: the version; nil if nothing changed.
+    /// - Throws: `ModelDecodingError` if the stored value cannot be read (to replace it, remove it first), `.moved` if another version
+    ///   than `expected` is current, and what `StoreCoordinator.save` throws; nothing is saved then.
     @discardableResult
     public func save(
         _ object: Model, id: String, metadata: Metadata = Metadata(), expected: VersionID? = nil, group: String? = nil,
@@ -120,12 +123,15 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
     /// Passes an object to the closure, and saves what the closure changed. If others changed the object meanwhile, both edits are merged
     /// by the rules at once, as if two devices had made them. Members that both changed are open conflicts.
     /// - Parameters:
+    ///   - id: the id without the prefix.
     ///   - initial: the object to begin with if there is none. If there is one when it is saved, the closure's changes are applied to that.
     ///   - version: the version at which the object is read; by default the current one. Pass the version from which a form on the screen
     ///     was filled, so that later changes are kept. If the current version does not descend from it, the closure's changes are applied
     ///     to the current object.
+    ///   - metadata: metadata of the version.
     ///   - group: saves of one device, one after the other, that name one group are undone together.
     ///   - description: what the save did, for a person who undoes it.
+    ///   - change: changes the object.
     /// - Returns: the version; nil if nothing was changed.
     /// - Throws: `.notFound` if there is no object and no `initial`, `.unknownVersion`; what the closure throws, and then nothing is saved;
     ///   what `save` throws.

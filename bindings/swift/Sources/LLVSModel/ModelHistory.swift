@@ -16,7 +16,10 @@ extension ModelCollection {
     /// Returns the history of one object: every version in which it changed, newest first, with the object at that version.
     ///
     /// Includes all versions of the store, also those on branches and those not merged yet.
-    /// - Parameter limit: the maximum number of versions.
+    /// - Parameters:
+    ///   - id: the id without the prefix.
+    ///   - limit: the maximum number of versions.
+    ///   - control: cancels the call.
     /// - Throws: `.cancelled`, and what the storage throws.
     /// - Complexity: proportional to the number of versions returned.
     public func history(
@@ -40,7 +43,7 @@ extension ModelCollection {
         return found
     }
 
-    /// Returns the open conflicts of its values, by id, in the order of the ids. `choose` closes them. As `Store.openConflicts`.
+    /// Returns the open conflicts of its values, by id, in the order of the ids. `resolve` closes them. As `Store.openConflicts`.
     public func openConflicts(control: OperationControl = OperationControl()) throws -> [(id: String, conflicts: [Conflict])] {
         let prefix = Array(Model.idPrefix.utf8)
         let found = try coordinator.store.openConflicts(at: coordinator.currentVersion, Store.ConflictQuery(), control: control)
@@ -55,7 +58,7 @@ extension ModelCollection {
     }
 
     /// Closes an open conflict by a save: the choice becomes current.
-    /// - Throws: `.moved` if the place has other contents by now, `.invalidArgument` as `Store.choose`, and what `StoreCoordinator.save`
+    /// - Throws: `.moved` if the place has other contents by now, `.invalidArgument` as `Store.resolve`, and what `StoreCoordinator.save`
     ///   throws.
     @discardableResult
     public func resolve(_ conflict: Conflict, with choice: Store.Choice, metadata: Metadata = Metadata()) throws -> Version? {
