@@ -15,7 +15,7 @@ differences and libdeflate; as differences, with the system's libdeflate; and as
 the least time of a save without syncs and of a read at the head from memory, the median of first reads after opening, and the bytes for
 each save.
 
-Third, what reads many values, in the same three ways: opening, enumerating, merging, comparing, and memory. Once with small values, which
+Third, what reads many values, in the same three ways: opening, enumerating, comparing and merging. Once with small values, which
 are never differences, and once with documents of 20 kB.
 
 Data is made with seeds. Each row of figures is measured in a process of its own, and the ways take turns. With --only, one of the parts
@@ -28,7 +28,6 @@ import gzip
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -363,7 +362,6 @@ def measure_many(folder, size, differences, quick):
         store = llvs.Store(folder)
         opened.append(time.process_time() - begin)
         store.close()
-    base = memory()
     with llvs.Store(folder) as store:
 
         def enumerate_all():
@@ -375,16 +373,10 @@ def measure_many(folder, size, differences, quick):
         begin = time.process_time()
         store.merge(ours, theirs, arbiter=llvs.MostRecentChange())
         merged = (time.process_time() - begin) * 1e6
-        grown = memory() - base
     return {
         "open": sorted(opened)[len(opened) // 2] * 1e6, "enumerate": enumerated, "differences of 100": compared,
-        "merge of 100 + 100": merged, "memory above opening, KiB": grown, "bytes on disk": stored,
+        "merge of 100 + 100": merged, "bytes on disk": stored,
     }
-
-
-def memory():
-    """Returns the largest resident memory of the process in KiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def run(given, *arguments, **environment):
