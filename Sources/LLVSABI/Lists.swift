@@ -63,7 +63,9 @@ final class ValueList: StructHandle<llvs_value_list>, @unchecked Sendable {
 }
 
 extension ValueBatch.Row {
-    var state: llvs_value_state { isForgotten ? LLVS_VALUE_FORGOTTEN.rawValue : LLVS_VALUE_HERE.rawValue }
+    var state: llvs_value_state {
+        (isErased ? LLVS_VALUE_ERASED : isForgotten ? LLVS_VALUE_FORGOTTEN : LLVS_VALUE_HERE).rawValue
+    }
 }
 
 extension llvs_bytes {

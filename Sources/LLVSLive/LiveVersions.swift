@@ -334,7 +334,7 @@ struct VersionSink {
         }
         let found: [UInt8]?
         do { found = try store.base(of: difference, id) } catch let error as StoreError
-            where error.code.isDamage || error.code == .forgotten
+            where error.code.isDamage || error.code.isGone
         {
             throw UnreadableBase(error: error)
         }

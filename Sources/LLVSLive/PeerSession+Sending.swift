@@ -189,7 +189,7 @@ extension PeerSession {
             return try sending.source.payload(of: id)
         } catch let error as StoreError
             where
-            [.damaged, .forgotten, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code)
+            [.damaged, .forgotten, .erased, .tooLarge, .io, .notFound, .missingPredecessor].contains(error.code)
         {
             sending.failed.insert(id)
             problems.append(ExchangeProblem(name: id.description, error: error))

@@ -35,6 +35,16 @@ package final class CountingStorage: Storage, @unchecked Sendable {
         try base.compact(trigger, control)
     }
     package func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
+    package var canErase: Bool { base.canErase }
+    package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] { try base.erase(erasure, control) }
+    package func isGone(_ place: RecordPlace) -> Bool { base.isGone(place) }
+    package func noteErased(_ place: RecordPlace) { base.noteErased(place) }
+    package func noteUsed(_ segments: Set<UInt32>) { base.noteUsed(segments) }
+    package func forgetScanned() { base.forgetScanned() }
+    package func cacheNames() throws -> [String] { try base.cacheNames() }
+    package func cacheErase(_ name: String) throws { try base.cacheErase(name) }
+    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws { try base.cachePutDurably(name, data) }
+    package func cacheStamp(_ name: String) -> UInt64 { base.cacheStamp(name) }
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let meddle = lock.withLock { () -> ((UInt64, UnsafeMutableRawBufferPointer) -> Void)? in
             counted += 1

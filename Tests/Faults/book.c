@@ -85,6 +85,7 @@ uint64_t state_digest(const struct state *state, const llvs_bytes *predecessors,
     uint64_t hash = digest_of_ids(predecessors, predecessor_count);
     for (int i = 0; i < state->count; i++) {
         const struct item *item = &state->items[i];
+        if (strncmp(item->key, ERASABLE, strlen(ERASABLE)) == 0) continue;
         uint8_t *bytes = value_bytes(item->seed, item->size);
         hash = with_value(hash, llvs_str(item->key), bytes, item->size);
         free(bytes);
@@ -92,10 +93,12 @@ uint64_t state_digest(const struct state *state, const llvs_bytes *predecessors,
     return hash;
 }
 
+static int begins(llvs_bytes id, const char *text) { return id.size >= strlen(text) && memcmp(id.data, text, strlen(text)) == 0; }
+
 llvs_status version_digest(llvs_store *store, const llvs_version_info *version, uint64_t *digest, llvs_error **error) {
     uint64_t hash = digest_of_ids(version->predecessors, version->predecessor_count);
     llvs_range range = LLVS_RANGE_INIT;
-    char last[KEY_SIZE * 2];
+    char last[KEY_SIZE * 4];
     for (;;) {
         llvs_value_list *values;
         llvs_status status = llvs_store_enumerate(store, version->id, &range, &values, error);
@@ -103,7 +106,8 @@ llvs_status version_digest(llvs_store *store, const llvs_version_info *version, 
         if (!values) break;
         for (size_t i = 0; i < values->count; i++) {
             const llvs_value_info *value = values->items[i];
-            hash = with_value(hash, value->id, value->data.data, value->data.size);
+            if (!begins(value->id, ERASABLE) && !begins(value->id, "__llvs_forget/"))
+                hash = with_value(hash, value->id, value->data.data, value->data.size);
             if (value->id.size < sizeof last) {
                 memcpy(last, value->id.data, value->id.size);
                 range.after = llvs_bytes_make(last, value->id.size);

@@ -30,6 +30,8 @@ void state_remove(struct state *state, const char *key);
 uint8_t *value_bytes(uint64_t seed, uint32_t size);
 /* The seed of an edited value: eight bytes differ at one place, at a different place for each edit above 0. The first 16 bytes stay. */
 static inline uint64_t edited(uint64_t seed, uint32_t edit) { return (uint64_t)edit << 32 | seed; }
+/* The beginning of the keys of values that workloads erase. Digests do not cover them, and no orders to erase. */
+#define ERASABLE "secret"
 /* A digest of the ids and contents, and of the ids of the predecessors. */
 uint64_t state_digest(const struct state *state, const llvs_bytes *predecessors, size_t predecessor_count);
 /* The same digest for a version in a store. Returns the library's status and error if it cannot be read. */
@@ -71,6 +73,9 @@ struct book {
     /* How often calls failed because of injected faults, by negative code. */
     long failed[128];
     long unknown_outcomes;
+    /* An erasure was acknowledged: the length of the recording then, plus 1; and the values that it erased. */
+    long erased_at;
+    struct change_spec erased[SPEC_CHANGES];
     long repeated;
     struct asked asked[BOOK_MAX];
 };

@@ -71,6 +71,60 @@ static void copy_id(char *to, llvs_bytes id) {
     to[size] = 0;
 }
 
+/* Whether the version was made by an erasure: it stored an order. */
+static int is_order(llvs_store *store, const llvs_version_info *version) {
+    llvs_range range = LLVS_RANGE_INIT;
+    llvs_value_list *values = NULL;
+    llvs_error *error;
+    int found = 0;
+    range.prefix = llvs_str("__llvs_forget/order/");
+    if (!book->erased[0].key[0] || !works("looking for orders", llvs_store_enumerate(store, version->id, &range, &values, &error), &error))
+        return 0;
+    for (size_t i = 0; values && i < values->count; i++) {
+        llvs_bytes stored = values->items[i]->stored_version;
+        found |= stored.size == version->id.size && memcmp(stored.data, version->id.data, stored.size) == 0;
+    }
+    llvs_value_list_free(values);
+    return found;
+}
+
+/* An erasure that was acknowledged, or that the opening followed: no file has the bytes any more. */
+static void check_erased(const struct check *check, int must_be_gone) {
+    struct tree tree;
+    if (!must_be_gone || book->failure[0]) return;
+    tree = read_tree(check->work->root);
+    for (int value = 0; value < 2; value++) {
+        const struct change_spec *erased = &book->erased[value];
+        uint8_t *bytes = value_bytes(erased->seed, erased->size);
+        for (size_t i = 0; i < tree.count; i++) {
+            struct entry *entry = &tree.entries[i];
+            if (entry->is_folder || strncmp(entry->path, "store", 5) != 0) continue;
+            for (uint32_t at = 0; at + 32 <= erased->size; at += 1000)
+                if (memmem(entry->bytes, entry->size, bytes + at, 32)) {
+                    book_fail("the value %s was erased, and %s has bytes of it", erased->key, entry->path);
+                    break;
+                }
+        }
+        free(bytes);
+    }
+    free_tree(&tree);
+}
+
+/* Whether the store has orders, all of them followed. */
+static int is_erased(llvs_store *store) {
+    llvs_erasure_list *list;
+    llvs_error *error;
+    int followed;
+    if (!works("asking for orders", llvs_store_erasures(store, &list, &error), &error)) return 0;
+    followed = list->count > 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->items[i]->followed) book_fail("an order is not followed after opening");
+        followed &= list->items[i]->followed != 0;
+    }
+    llvs_erasure_list_free(list);
+    return followed;
+}
+
 /* Whether the version was requested, and is exactly as it was requested. */
 static int is_whole(const struct check *check, llvs_store *store, const llvs_version_info *version) {
     static const char empty_root[] = "00000000-0000-8000-8000-000000000000";
@@ -96,7 +150,7 @@ static int is_whole(const struct check *check, llvs_store *store, const llvs_ver
         return 0;
     }
     for (int i = 0; i < book->count; i++) if (!book->asked[i].id[0] && book->asked[i].digest == digest) return 1;
-    if (strcmp(id, empty_root) == 0) return 1;
+    if (strcmp(id, empty_root) == 0 || is_order(store, version)) return 1;
     book_fail("the version %s exists, and was never saved", id);
     return 0;
 }
@@ -252,6 +306,8 @@ static void check_contents(const struct check *check, const char *path) {
     }
     if (!book->failure[0]) check_heads(store, &history);
     if (!book->failure[0]) check_verification(check, store);
+    int is_gone = is_erased(store);
+    if (book->erased_at > 0 && !is_gone) book_fail("an erasure was acknowledged, and its order is lost");
     works("asking for counts", llvs_store_statistics(store, NULL, &statistics, &error), &error);
     for (int i = 0; i < book->count; i++) if (book->asked[i].is_damaged) statistics.damaged = 0;
     if (check->cut < 0 && statistics.damaged > 0)
@@ -259,6 +315,7 @@ static void check_contents(const struct check *check, const char *path) {
     free(history.versions);
     works("closing the store afterwards", llvs_store_close(store, &error), &error);
     llvs_store_free(store);
+    check_erased(check, is_gone);
 }
 
 /* Versions that a store retrieves from the folder are whole. After the sender has sent again, they are all that the sender has. */
@@ -335,6 +392,7 @@ static void check_it(void *payload) {
     if (planted == SPOILS_A_BYTE) spoil(path);
     /* Acknowledgements after the cut do not count. */
     for (int i = 0; i < book->count; i++) if (!must_be_there(check, &book->asked[i])) book->asked[i].acknowledged = 0;
+    if (check->cut >= 0 && book->erased_at - 1 > check->cut) book->erased_at = 0;
     check_contents(check, path);
     if (!book->failure[0] && is_there(versions)) check_folder(check, path);
     if (!book->failure[0] && is_there(snapshots)) check_snapshot(check);

@@ -256,6 +256,28 @@ static int order(struct client *client, const char *a, const char *b, llvs_bytes
     return 1;
 }
 
+void client_erase(struct client *client, const char *key, struct change_spec a, struct change_spec b) {
+    llvs_erase_options options = LLVS_ERASE_OPTIONS_INIT;
+    llvs_bytes id = llvs_str(key);
+    llvs_erase_report *report = NULL;
+    llvs_error *error;
+    llvs_status status;
+    if (!client->store) return;
+    options.ids = &id;
+    options.id_count = 1;
+    book->erased[0] = a;
+    book->erased[1] = b;
+    status = llvs_store_erase(client->store, &options, &report, &error);
+    if (status != LLVS_OK) {
+        client_met(client->work, "erasing", status, error);
+        if (!goes_on("erasing", status = llvs_store_erase(client->store, &options, &report, &error), &error)) return;
+    }
+    if (report->waiting_count)
+        book_fail("an erasure waits: %.*s", (int)report->waiting[0].size, (const char *)report->waiting[0].data);
+    book->erased_at = (faults ? faults->op_count : 0) + 1;
+    llvs_erase_report_free(report);
+}
+
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into) {
     struct state state;
     const struct state *other;

@@ -54,6 +54,8 @@ void client_make(struct client *client, const char *id, const char *predecessor,
                  struct change_spec c);
 /* Makes a version with an id that the store computes. `into`, ID_SIZE bytes, receives the id; empty if the version was not made. */
 void client_save(struct client *client, const char *predecessor, struct change_spec a, struct change_spec b, char *into);
+/* Erases all values of a key that begins with ERASABLE. `a`, `b`: those that were put there. */
+void client_erase(struct client *client, const char *key, struct change_spec a, struct change_spec b);
 /* Merges two versions that do not conflict. `into`, ID_SIZE bytes, receives the new id. */
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into);
 /* Retrieves from, and sends to, the exchange folder of that name within the root. */

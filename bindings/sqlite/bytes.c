@@ -107,7 +107,8 @@ void result_text(sqlite3_context *context, llvs_bytes text) {
 }
 
 void result_state(sqlite3_context *context, llvs_value_state state) {
-    if (state == LLVS_VALUE_FORGOTTEN) sqlite3_result_text(context, "forgotten", -1, SQLITE_STATIC);
+    if (state == LLVS_VALUE_ERASED) sqlite3_result_text(context, "erased", -1, SQLITE_STATIC);
+    else if (state == LLVS_VALUE_FORGOTTEN) sqlite3_result_text(context, "forgotten", -1, SQLITE_STATIC);
     else sqlite3_result_null(context);
 }
 

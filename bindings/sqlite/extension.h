@@ -203,7 +203,7 @@ int is_exact(const uint8_t *data, size_t size);
 /* Sets the result to a text if the bytes are one, otherwise to a blob. Fails if the size exceeds the limit of the connection. */
 void result_data(sqlite3_context *context, llvs_bytes id, const uint8_t *data, size_t size);
 void result_text(sqlite3_context *context, llvs_bytes text);
-/* 'forgotten' if the bytes of a value are gone, else NULL. */
+/* 'erased' or 'forgotten' if the bytes of a value are gone, else NULL. */
 void result_state(sqlite3_context *context, llvs_value_state state);
 void result_change(sqlite3_context *context, llvs_change_kind change);
 /*

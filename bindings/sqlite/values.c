@@ -226,9 +226,9 @@ static int find_one(values_cursor *cursor, llvs_bytes id) {
             }
         }
     }
-    if (status == LLVS_ERROR_FORGOTTEN) {
+    if (status == LLVS_ERROR_ERASED || status == LLVS_ERROR_FORGOTTEN) {
         llvs_error_free(error);
-        cursor->state = LLVS_VALUE_FORGOTTEN;
+        cursor->state = status == LLVS_ERROR_ERASED ? LLVS_VALUE_ERASED : LLVS_VALUE_FORGOTTEN;
         status = llvs_store_reference(store, id, llvs_id(&cursor->at), &cursor->one_stored, &error);
         size = status == LLVS_OK && cursor->one_stored.size ? 0 : SIZE_MAX;
     }

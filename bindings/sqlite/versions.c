@@ -261,9 +261,10 @@ static int value_at(versions_cursor *cursor, sqlite3_context *context, const llv
     llvs_buffer data;
     llvs_error *error;
     llvs_status status = llvs_store_value(cursor->cursor.store->store, name, version->id, &data, NULL, &error);
-    if (status == LLVS_ERROR_FORGOTTEN) {
+    if (status == LLVS_ERROR_ERASED || status == LLVS_ERROR_FORGOTTEN) {
         llvs_error_free(error);
-        if (column == HISTORY_GONE) result_state(context, LLVS_VALUE_FORGOTTEN);
+        if (column == HISTORY_GONE)
+            result_state(context, status == LLVS_ERROR_ERASED ? LLVS_VALUE_ERASED : LLVS_VALUE_FORGOTTEN);
         return SQLITE_OK;
     }
     if (status != LLVS_OK) {

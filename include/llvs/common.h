@@ -341,6 +341,11 @@ enum llvs_status_value {
     /* Values whose bytes are gone by intent; this is no damage (docs/forgetting.md). */
 
     /**
+     * An order of this device erased the bytes of a value (llvs_store_erase). Its size and digest are still in the store. In all other
+     * respects it is like LLVS_ERROR_FORGOTTEN.
+     */
+    LLVS_ERROR_ERASED = -83,
+    /**
      * The store has the size and the digest of a value, but not its bytes: they were removed from the store. A read of the value, a merge
      * inside of it, and a call that would send it to another store return this. Verification, repair and salvage leave such values as they
      * are.

@@ -127,6 +127,8 @@ typedef uint32_t llvs_value_state;
 enum llvs_value_state_value {
     /** The bytes are present. An absent value has this state, too, and so does a value whose bytes were not requested. */
     LLVS_VALUE_HERE = 0,
+    /** They were erased on this device: reading the value returns LLVS_ERROR_ERASED. Its id, size and digest are still known. */
+    LLVS_VALUE_ERASED = 1,
     /** The bytes are gone: reading the value returns LLVS_ERROR_FORGOTTEN. Its id, size and digest are still known. */
     LLVS_VALUE_FORGOTTEN = 2
 };
@@ -523,6 +525,112 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_size(LLVS_BORROWED llvs_store *stor
 /** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
 LLVS_API void llvs_size_report_free(LLVS_OWNED llvs_size_report *report);
 
+/** Which values to erase. Since 0.1. */
+typedef struct llvs_erase_options {
+    uint32_t struct_size;
+    /** Nonzero: change nothing, and only report what would be erased. */
+    uint32_t dry_run;
+    /** The ids of the values; NULL if there are none. */
+    const llvs_bytes *ids;
+    size_t id_count;
+    /**
+     * The version at which the values prevail that are erased, with all values that have the same bytes and the same id. Empty: everything
+     * that was ever stored under the ids.
+     */
+    llvs_bytes version;
+    /** A run of bytes: all values that contain it are erased, too. Empty: none. */
+    llvs_bytes containing;
+    /** The bytes that prevail afterwards at heads at which an erased value prevails. NULL: the values are removed there. */
+    llvs_bytes replacement;
+    /** UTF-8 that is stored in the order; everybody with the store can read it. */
+    llvs_bytes why;
+    /** Progress (stage LLVS_STAGE_WRITING, in versions) and cancellation, until the order is saved; may be NULL. */
+    const llvs_control *control;
+} llvs_erase_options;
+#define LLVS_ERASE_OPTIONS_INIT \
+    { (uint32_t)sizeof(llvs_erase_options), 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0 }
+
+/** What was erased, or would be; immutable, owned. Since 0.1. */
+typedef struct llvs_erase_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Values that the call erased, the versions that stored them, and the bytes that they had. */
+    uint64_t values;
+    uint64_t versions;
+    uint64_t bytes;
+    /** Of these values, copies that the store had made itself: choices of conflicts. */
+    uint64_t copies;
+    /** Other values that are stored anew, since they were differences from erased ones. */
+    uint64_t rewritten;
+    /** Versions whose records cannot be read: it is unknown whether they have the values. */
+    uint64_t unread;
+    /** The ids of the values whose bytes are the orders; none if nothing was found, or of a dry run. */
+    const llvs_bytes *orders;
+    size_t order_count;
+    /** The versions that were made: the first has the orders, and all of them remove or replace values. */
+    const llvs_bytes *made;
+    size_t made_count;
+    /** Where the bytes still are in the store, and what has to happen so that they go: texts for people. None: they are gone. */
+    const llvs_bytes *waiting;
+    size_t waiting_count;
+} llvs_erase_report;
+/**
+ * Erases values on this device: afterwards no file of the store, and no cache in it, has their bytes. Their ids, sizes and digests stay, so
+ * that the history can be verified. Reading them returns LLVS_ERROR_ERASED. If an erased value prevails at a head, a new version on that
+ * head removes or replaces it. Values that are saved later are not affected, whatever their id.
+ *
+ * The order to erase is saved as a value under `__llvs_forget/order/` first. If the process or the power fails after that, the next opening
+ * follows it. What waits for something is followed by the next opening or closing of the store. See docs/forgetting.md for what is out of
+ * reach: places, other devices, backups and copies of the medium keep their bytes.
+ *
+ * @param options  may not be NULL
+ * @param report   receives the report; free it with llvs_erase_report_free
+ * Errors: LLVS_ERROR_UNSUPPORTED if the storage is the host's (nothing is ordered then); LLVS_ERROR_INVALID_ARGUMENT if no value is named,
+ * or one under `__llvs_forget/`; LLVS_ERROR_INVALID_VALUE_ID; LLVS_ERROR_UNKNOWN_VERSION; LLVS_ERROR_READ_ONLY; LLVS_ERROR_DAMAGED if a
+ * value to erase, or one that is a difference from it, cannot be read; LLVS_ERROR_TOO_LARGE after 65,536 orders; LLVS_ERROR_CANCELLED;
+ * LLVS_ERROR_USER (from the progress callback); errors of making versions; storage errors. Cost: reads the tables of changes of all
+ * versions, with `containing` all values, and all records of the storage; writes the files, or rows, that have the bytes. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_erase(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_erase_options *options,
+    LLVS_OWNED llvs_erase_report **report, LLVS_OWNED llvs_error **error);
+/** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
+LLVS_API void llvs_erase_report_free(LLVS_OWNED llvs_erase_report *report);
+
+/** An order to erase values that counts on this device; immutable, owned by the list. Since 0.1. */
+typedef struct llvs_erasure {
+    uint32_t struct_size;
+    /** Nonzero if nothing in the store has the bytes any more. Otherwise the next opening or closing of the store follows it. */
+    uint32_t followed;
+    /** The id of the value whose bytes are the order. */
+    llvs_bytes id;
+    /** The version that stored it. */
+    llvs_bytes version;
+    /** When it was made, in UTC: "2026-11-28T06:00:00Z". */
+    llvs_bytes made;
+    /** The text of the caller. */
+    llvs_bytes why;
+    /** The number of values that it names. */
+    uint64_t values;
+} llvs_erasure;
+
+/** Orders to erase values, in the order in which they were made; immutable, owned. Since 0.1. */
+typedef struct llvs_erasure_list {
+    uint32_t struct_size;
+    uint32_t reserved;
+    size_t count;
+    const llvs_erasure *const *items;
+} llvs_erasure_list;
+/**
+ * Returns the orders to erase values that count on this device: those that llvs_store_erase made here.
+ *
+ * @param erasures  receives the list; free it with llvs_erasure_list_free
+ * Errors: storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_erasures(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_erasure_list **erasures,
+    LLVS_OWNED llvs_error **error);
+/** Frees a list, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
+LLVS_API void llvs_erasure_list_free(LLVS_OWNED llvs_erasure_list *erasures);
+
 /** What is lost by a damage. Since 0.1. */
 typedef uint32_t llvs_loss;
 enum llvs_loss_value {
@@ -592,7 +700,7 @@ typedef struct llvs_verify_report {
      * damaged.
      */
     uint64_t unvouched;
-    /** Values whose bytes are gone by intent (LLVS_ERROR_FORGOTTEN). They are no damage, and not among `values`. */
+    /** Values whose bytes are gone by intent (LLVS_ERROR_ERASED, LLVS_ERROR_FORGOTTEN). They are no damage, and not among `values`. */
     uint64_t forgotten;
 } llvs_verify_report;
 /**
@@ -968,7 +1076,7 @@ LLVS_API void llvs_history_cursor_free(LLVS_OWNED llvs_history_cursor *cursor);
  * @param data            receives the bytes; its data is NULL if there is no such value. Release with llvs_buffer_dispose
  * @param stored_version  receives the version that stored them (size 0 if there is no such value); may be NULL
  * Errors: LLVS_ERROR_UNKNOWN_VERSION, LLVS_ERROR_INVALID_VALUE_ID, LLVS_ERROR_INVALID_UTF8, LLVS_ERROR_INVALID_VERSION_ID, storage errors;
- * LLVS_ERROR_FORGOTTEN if the bytes of the value are gone.
+ * LLVS_ERROR_ERASED or LLVS_ERROR_FORGOTTEN if the bytes of the value are gone.
  * Cost: O(log n) and the value's size.
  * Since 0.1.
  */
@@ -1010,7 +1118,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
  * @param buffer    receives at most `capacity` bytes, without a NUL; may be NULL if `capacity` is 0. Its bytes are undefined after a
  *                  failure
  * @param size      receives how many: fewer than `capacity` only at the end of the value, 0 at the end and after it
- * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written; LLVS_ERROR_FORGOTTEN.
+ * Errors: storage errors; LLVS_ERROR_DAMAGED if a block that is read differs from what was written; LLVS_ERROR_ERASED;
+ * LLVS_ERROR_FORGOTTEN.
  * Cost: with file storage, a value above 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller
  * one as a whole and keeps it. With other storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums
  * of its blocks; if such a value is deflated, reading backwards inflates it from its beginning. Since 0.1.
@@ -1150,6 +1259,10 @@ LLVS_LAYOUT(llvs_statistics, 104);
 LLVS_LAYOUT(llvs_size_options, 40);
 LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
+LLVS_LAYOUT(llvs_erase_options, 96);
+LLVS_LAYOUT(llvs_erase_report, 104);
+LLVS_LAYOUT(llvs_erasure, 80);
+LLVS_LAYOUT(llvs_erasure_list, 24);
 LLVS_LAYOUT(llvs_damage, 96);
 LLVS_LAYOUT(llvs_verify_report, 88);
 LLVS_LAYOUT(llvs_salvaged, 40);

@@ -104,6 +104,7 @@ package final class RecordEncoder {
     private(set) var hasDifferences = false
     /// Whether a value of the record has no bytes.
     private var hasHollow = false
+    private var hasForgetValues = false
     private(set) var isTableKept = true
     private(set) var isWhole = true
     private var tableSize = 0
@@ -147,6 +148,7 @@ package final class RecordEncoder {
         var cursor = Cursor()
         try changes.forEachRun(of: RecordTable.changesPerPage, withData: true) { first, page in
             for i in page.indices {
+                if page[i].id.first == UInt8(ascii: "_"), page[i].id.starts(with: EraseOrder.reserved) { hasForgetValues = true }
                 if let written = page[i].written {
                     try written._withUnsafeGuaranteedRef { try take($0) }
                 } else if page[i].hasData, page[i].data.count > blobThreshold {
@@ -192,6 +194,7 @@ package final class RecordEncoder {
         versionText.removeAll()
         hasDifferences = false
         hasHollow = false
+        hasForgetValues = false
         isTableKept = true
         isWhole = true
         tableSize = 0
@@ -235,6 +238,7 @@ package final class RecordEncoder {
         let flags =
             (storedAt == nil ? 0 : RecordHeader.hasExtensions) | (hasDifferences ? RecordHeader.hasDifferencesFlag : 0)
             | (startsStore ? RecordHeader.mayHaveDifferencesFlag : 0) | (hasHollow ? RecordHeader.hasHollowFlag : 0)
+            | (hasForgetValues ? RecordHeader.hasForgetValuesFlag : 0)
         head.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         head.integer(UInt32(0))
         head.integer(UInt64(0))

@@ -12,6 +12,8 @@ package struct RecordHeader {
     static let hasExtensions: UInt8 = 0x10
     /// The record may have values without bytes: hollow changes.
     static let hasHollowFlag: UInt8 = 0x01
+    /// The record has a change under `__llvs_forget/`. Ignorable.
+    static let hasForgetValuesFlag: UInt8 = 0x20
     /// The record has values that are differences from earlier values.
     package static let hasDifferencesFlag: UInt8 = 0x02
     /// Descendants of the version may have values that are differences. Readers may ignore this flag.
@@ -39,6 +41,8 @@ package struct RecordHeader {
     var storedAt: Double?
     /// Whether the record may have hollow changes: values without bytes.
     package var hasHollow = false
+    /// Whether the record has a change under `__llvs_forget/`.
+    var hasForgetValues = false
     /// Whether the record may have values that are differences.
     package var hasDifferences = false
     /// Whether descendants of the version may have values that are differences.
@@ -128,7 +132,8 @@ package struct RecordHeader {
             RecordHeader(
                 id: id, predecessors: predecessors, timestamp: Double(bitPattern: bits), valueDataSize: valueDataSize,
                 changeCount: changeCount, pageCount: pageCount, dependencies: dependencies, blobs: blobs, metadata: metadata,
-                storedAt: storedAt, hasHollow: flags & hasHollowFlag != 0, hasDifferences: flags & hasDifferencesFlag != 0,
+                storedAt: storedAt, hasHollow: flags & hasHollowFlag != 0, hasForgetValues: flags & hasForgetValuesFlag != 0,
+                hasDifferences: flags & hasDifferencesFlag != 0,
                 mayHaveDifferences: flags & mayHaveDifferencesFlag != 0,
                 tableOffset: tableOffset, tableSize: Int(tableSize), bodiesSize: Int(bodiesSize), checksum: checksum))
     }

@@ -95,6 +95,12 @@ package final class History {
         for i in rows.indices where rows[i].place.segment == segment { rows[i].place = place(rows[i].place) }
     }
 
+    /// Updates the places of records that moved, and the checksums of the headers that are not the same as before.
+    func moveRecords(_ places: [RecordPlace: RecordPlace], _ checksums: [VersionID: UInt32]) {
+        for i in rows.indices { if let place = places[rows[i].place] { rows[i].place = place } }
+        for (version, checksum) in checksums { if let ordinal = ordinal(of: version) { rows[Int(ordinal)].checksum = checksum } }
+    }
+
     /// Reserves memory for one more version.
     /// - Throws: `.outOfMemory`; then nothing has changed.
     package func preallocate() throws {

@@ -27,14 +27,29 @@ extension MapProvider {
     /// Calls `body` with each change that a version recorded, in order of the ids, from its record.
     /// - Parameter locating: also finds the places of preserved bytes, if they are in few records.
     package func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
-        let (place, checksum) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)].checksum) }
-        var dependencies: [UInt32?]?
-        try records.forEachChange(place) { entry, header in
-            guard header.checksum == checksum else {
-                throw records.damaged(place, "is not the one that was found before", version: history.id(ordinal))
+        let row = lock.withRead { dag.rows[Int(ordinal)] }
+        var isCalled = false
+        func read(_ row: History.Row) throws {
+            var dependencies: [UInt32?]?
+            try records.forEachChange(row.place) { entry, header in
+                guard header.checksum == row.checksum else {
+                    throw records.damaged(row.place, "is not the one that was found before", version: history.id(ordinal))
+                }
+                isCalled = true
+                try body(change(entry, header, of: ordinal, row.place, &dependencies, locating: locating))
             }
-            try body(change(entry, header, of: ordinal, place, &dependencies, locating: locating))
         }
+        do { try read(row) } catch let error as StoreError where error.code == .damaged && !isCalled {
+            guard let now = movedRow(ordinal, row) else { throw error }
+            try read(now)
+        }
+    }
+
+    /// Returns the row of a version again, if its record was replaced since because others erased values.
+    private func movedRow(_ ordinal: UInt32, _ row: History.Row) -> History.Row? {
+        _ = records.whereNow(row.place)
+        let now = lock.withRead { dag.rows[Int(ordinal)] }
+        return now.place != row.place || now.checksum != row.checksum ? now : nil
     }
 
     /// Returns the effect of a change on the map. `dependencies`: nil at first, and shared by all changes of the version.
@@ -75,8 +90,13 @@ extension MapProvider {
         init(_ ordinal: UInt32, _ provider: MapProvider) throws {
             self.ordinal = ordinal
             self.provider = provider
-            let row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
-            table = try ChangeTable(row.place, anew: true, in: provider.records)
+            var row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
+            var found = try? ChangeTable(row.place, anew: true, in: provider.records)
+            if found?.header.checksum != row.checksum, let now = provider.movedRow(ordinal, row) {
+                row = now
+                found = nil
+            }
+            table = try found ?? ChangeTable(row.place, anew: true, in: provider.records)
             guard table.header.checksum == row.checksum else {
                 throw provider.records.damaged(row.place, "is not the one that was found before", version: provider.history.id(ordinal))
             }

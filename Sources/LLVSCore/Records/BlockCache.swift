@@ -199,6 +199,21 @@ final class BlockCache: @unchecked Sendable {
         insert(key, place)
     }
 
+    /// Forgets all blocks, and overwrites their bytes.
+    func removeAll() {
+        lock.withLock {
+            readers.withWrite {
+                table.update(repeating: 0, count: mask + 1)
+                for stretch in filled.indices {
+                    if let memory { memset(memory + stretch * stretchSize, 0, filled[stretch]) }
+                    filled[stretch] = 0
+                }
+                filling = 0
+                blocks = 0
+            }
+        }
+    }
+
     /// Forgets a block whose bytes are wrong.
     func drop(_ key: BlockKey) {
         lock.withLock {

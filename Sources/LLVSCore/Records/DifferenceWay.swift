@@ -142,7 +142,7 @@ struct DifferenceWay {
     private func base(_ wanted: Wanted, of step: Step, for version: VersionID) throws -> Base {
         var failure: StoreError?
         for place in records.findVersion(wanted.version) {
-            do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage || error.code == .forgotten {
+            do { return try base(wanted, in: place) } catch let error as StoreError where error.code.isDamage || error.code.isGone {
                 if failure?.code != .forgotten { failure = error }
             }
         }
@@ -150,7 +150,7 @@ struct DifferenceWay {
             throw damage(step, "has a value that is a difference from that of version \(wanted.version), which is not in the store")
         }
         // Name the version of the base: its bytes are gone by intent, and nothing is to be repaired.
-        if error.code == .forgotten {
+        if error.code.isGone {
             error.message =
                 "The value of \"\(ValueID(unchecked: id))\" that version \(version) stored is a difference, and stands on that of version "
                 + "\(wanted.version). \(error.message)"

@@ -14,6 +14,8 @@ package final class KnownDamage: @unchecked Sendable {
     func note(_ place: RecordPlace) { lock.withLock { if places.count < KnownDamage.limit { places.insert(place) } } }
     func note(_ version: VersionID) { lock.withLock { if versions.count < KnownDamage.limit { versions.insert(version) } } }
 
+    func forget(_ place: RecordPlace) { _ = lock.withLock { places.remove(place) } }
+
     func noteUnsynced(_ version: VersionID) { _ = lock.withLock { unsynced.insert(version) } }
     func isUnsynced(_ version: VersionID) -> Bool { lock.withLock { unsynced.contains(version) } }
 

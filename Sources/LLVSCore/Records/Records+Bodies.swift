@@ -7,9 +7,27 @@ extension Records {
         _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         var result: R?
-        try readBody(place, entry, id: id, stored: stored, anew: anew) { result = try body($0) }
+        try readBodyWhereItIs(place, entry, id: id, stored: stored, anew: anew) { result = try body($0) }
         guard let result else { throw StoreError(.internal, "A value was read without a result.") }
         return result
+    }
+
+    /// Reads at the place of the record, or, if damage is found there and the record has moved since, at the new one.
+    private func readBodyWhereItIs(
+        _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
+        _ body: (UnsafeRawBufferPointer) throws -> Void
+    ) throws {
+        var isCalled = false
+        do {
+            try readBody(place, entry, id: id, stored: stored, anew: anew) {
+                isCalled = true
+                try body($0)
+            }
+        } catch let error as StoreError where error.code.isDamage {
+            guard !isCalled, let now = whereNow(place) else { throw error }
+            knownDamage.forget(place)
+            try readBody(now, entry, id: id, stored: stored, anew: true, body)
+        }
     }
 
     /// Does the work of `withBody`. It is not generic, so that the library contains its code only once.
@@ -141,7 +159,11 @@ extension Records {
         do { return try body(LargeBody(self, place, entry, id: id, stored: stored)) } catch let error as StoreError
             where error.code == .damaged
         {
-            guard let moved = moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else { throw error }
+            let now = whereNow(place), place = now ?? place
+            if now != nil, let found = try findChange(place, id), found.body.isHollow { throw forgotten(id, stored) }
+            guard let moved = now != nil ? entry : moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else {
+                throw error
+            }
             return try body(LargeBody(self, place, moved, id: id, stored: stored))
         }
     }

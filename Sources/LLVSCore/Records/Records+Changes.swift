@@ -2,10 +2,20 @@
 extension Records {
     /// Calls with each change of a record, in order of the ids.
     package func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
-        var reader = reader(place)
-        let header = try self.header(&reader, place)
-        guard try reader.forEachChange(header, { try body($0, header) }) else {
-            throw damaged(place, "has a damaged table of changes", version: header.id)
+        var isCalled = false
+        func read(_ place: RecordPlace) throws {
+            var reader = reader(place)
+            let header = try self.header(&reader, place)
+            let isWhole = try reader.forEachChange(header) {
+                isCalled = true
+                try body($0, header)
+            }
+            guard isWhole else { throw damaged(place, "has a damaged table of changes", version: header.id) }
+        }
+        do { try read(place) } catch let error as StoreError where error.code.isDamage {
+            guard !isCalled, let now = whereNow(place) else { throw error }
+            knownDamage.forget(place)
+            try read(now)
         }
     }
 
@@ -21,7 +31,9 @@ extension Records {
                 where error.code == .damaged
             {}
         }
-        return try findChange(in: ChangeTable(place, anew: true, in: self), id)
+        var found: FoundChange?
+        try lookingAgain(place) { found = try findChange(in: ChangeTable($0, anew: true, in: self), id) }
+        return found
     }
 
     /// Does the same in a table that the caller holds.

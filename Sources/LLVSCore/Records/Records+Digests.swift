@@ -42,7 +42,7 @@ extension Records {
     {
         do {
             return try withBody(place, entry, id: id, stored: stored) { own in bytes.withUnsafeBytes { Bytes.equal(own, $0) } }
-        } catch let error as StoreError where error.code == .forgotten {
+        } catch let error as StoreError where error.code.isGone {
             return try digest(of: id, in: place, stored: stored) == bytes.withUnsafeBytes { SHA256.digest($0) }
         }
     }
@@ -83,7 +83,7 @@ extension Records {
                             throw damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
                         }
                     }
-                } catch let error as StoreError where error.code == .forgotten {} // The base of a difference has no bytes.
+                } catch let error as StoreError where error.code.isGone {} // The base of a difference has no bytes.
             }
             return true
         } catch let error as StoreError where error.code.isDamage { return false }

@@ -3,9 +3,9 @@
 ///
 /// It finds records by their locations (`RecordPlace`), and does not use the history. Callers hold no lock.
 ///
-/// Safe from all threads: its parts are, and only `whenGone` and `findVersion` change, which are set before the store is used.
+/// Safe from all threads: its parts are, and only its closures change, which are set before the store is used.
 package final class Records: @unchecked Sendable {
-    // Sendable: `whenGone` and `findVersion` are set before the store is used; its parts have locks.
+    // Sendable: the closures are set before the store is used; its parts have locks.
     let storage: any Storage
     /// The blocks of records that were read lately. They take half of the memory budget.
     let blocks: StoreBlocks
@@ -24,6 +24,13 @@ package final class Records: @unchecked Sendable {
     package var findVersion: @Sendable (VersionID) -> [RecordPlace] = { _ in [] }
     /// Called if the storage no longer reads a segment by blocks, because its records have moved. Called without locks.
     var whenGone: @Sendable (_ segment: UInt32) -> Void = { _ in }
+
+    /// Knows which values were erased. Called without locks. Set before the store is used.
+    weak var erasures: (any KnownErasures)?
+    /// Returns where to read a record in which damage was found, if others moved it because they erased values.
+    func whereNow(_ place: RecordPlace) -> RecordPlace? { erasures?.whereNow(place) }
+    /// Returns whether an order that counts here names a value.
+    func isErased(_ id: ValueID, _ version: VersionID) -> Bool { erasures?.isErased(id, version) ?? false }
 
     /// - Parameters:
     ///   - account: the memory budgets.
@@ -88,8 +95,22 @@ package final class Records: @unchecked Sendable {
     /// - Parameter prefix: the first bytes of the record, if they were read already.
     package func header(_ place: RecordPlace, prefix: UnsafeRawBufferPointer? = nil) throws -> RecordHeader {
         if let prefix, case .whole(let header) = RecordHeader.read(prefix, recordLength: place.length) { return header }
-        var reader = reader(place)
-        return try header(&reader, place)
+        var found: RecordHeader?
+        try lookingAgain(place) { place in
+            var reader = reader(place)
+            found = try header(&reader, place)
+        }
+        guard let found else { throw damaged(place, "has no header") }
+        return found
+    }
+
+    /// Calls with a place. If damage is found there and the record has moved since, calls with the new place.
+    func lookingAgain(_ place: RecordPlace, _ body: (RecordPlace) throws -> Void) throws {
+        do { try body(place) } catch let error as StoreError where error.code.isDamage {
+            guard let now = whereNow(place) else { throw error }
+            knownDamage.forget(place)
+            try body(now)
+        }
     }
 
     package func header(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
@@ -114,7 +135,15 @@ package final class Records: @unchecked Sendable {
 
     /// Returns the error for a value whose bytes are gone by intent: its change is hollow. It is no damage.
     package func forgotten(_ id: UnsafeRawBufferPointer, _ version: VersionID) -> StoreError {
-        Records.forgotten(ValueID(unchecked: id), version)
+        let id = ValueID(unchecked: id)
+        return isErased(id, version) ? Records.erased(id, version) : Records.forgotten(id, version)
+    }
+    package static func erased(_ value: ValueID, _ version: VersionID) -> StoreError {
+        StoreError(
+            .erased,
+            "The bytes of the value of \"\(value)\" that version \(version) stored were erased on this device. They do not come back; "
+                + "save a new value.",
+            valueID: value, versionID: version.description)
     }
     package static func forgotten(_ value: ValueID, _ version: VersionID) -> StoreError {
         StoreError(

@@ -177,6 +177,8 @@ final class StoreBlocks: @unchecked Sendable {
         }
     }
 
+    func removeAll() { cache.removeAll() }
+
     /// Forgets the blocks with these bytes of a record, which are wrong.
     func forget(_ place: RecordPlace, from offset: UInt64, count: Int) {
         guard isOn else { return }

@@ -79,6 +79,25 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
         }
     }
 
+    package var canErase: Bool { true }
+    package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] {
+        let all = try lock.withRead {
+            try checkOpen(); return records
+        }
+        var moved: [RecordPlace: RecordPlace] = [:]
+        for index in all.indices {
+            let place = RecordPlace(segment: UInt32(truncatingIfNeeded: index), offset: 0, length: UInt64(all[index].count))
+            guard try all[index].withUnsafeBytes({ try erasure.concerns(ScannedRecord(place: place, prefix: $0)) }),
+                let new = try erasure.rewritten(place, isLast: true)
+            else { continue }
+            lock.withWrite { records[index] = new.bytes }
+            moved[place] = RecordPlace(segment: place.segment, offset: 0, length: UInt64(new.bytes.count))
+        }
+        try erasure.moved(moved)
+        return []
+    }
+    package func cacheNames() throws -> [String] { lock.withRead { Array(cache.keys) } }
+
     package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     package func hasBlob(_ id: BlobID) -> Bool { false }
     package func readBlob(_ id: BlobID, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

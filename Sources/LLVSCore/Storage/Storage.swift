@@ -126,6 +126,29 @@ package protocol Storage: AnyObject, Sendable {
     /// - Parameter doing: the action for the message: "Syncing".
     func checkPresence(_ doing: String) throws
 
+    /// Whether `erase` is possible.
+    var canErase: Bool { get }
+    /// Replaces records by others of the same versions, and removes the old bytes from the medium, also those of blobs that only they name.
+    /// The new ones are durable before. Called under the commit lock. May be repeated.
+    /// - Returns: where old bytes still are, and what has to happen so that they go; empty if they are gone.
+    func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String]
+    /// Returns whether a record is not at its place any more because another handle erased values. It is found by the next scan.
+    func isGone(_ place: RecordPlace) -> Bool
+    /// Notes that a record that `isGone` was found elsewhere.
+    func noteErased(_ place: RecordPlace)
+    /// Notes in which segments (`RecordPlace.segment`) records are read. If another one is gone, nothing is lost.
+    func noteUsed(_ segments: Set<UInt32>)
+    /// Makes the next scan report records that other handles replaced, if it would not do so anyway.
+    func forgetScanned()
+    /// Returns the names of the caches; empty if that is not known.
+    func cacheNames() throws -> [String]
+    /// Deletes a cache, and removes its bytes from the medium.
+    func cacheErase(_ name: String) throws
+    /// The same as `cachePut`. Afterwards the cache survives a power cut.
+    func cachePutDurably(_ name: String, _ data: [UInt8]) throws
+    /// Returns a number that differs once the cache was replaced; 0 if there is none.
+    func cacheStamp(_ name: String) -> UInt64
+
     /// Returns how much the medium can still store; nil if that is not known.
     func room() -> StorageRoom?
 
@@ -156,6 +179,19 @@ extension Storage {
     package func cacheBytes(_ control: PacedControl) throws -> UInt64 { 0 }
     package func overhead(of place: RecordPlace) -> UInt64 { 0 }
     package func room() -> StorageRoom? { nil }
+    package var canErase: Bool { false }
+    package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] { [] }
+    package func isGone(_ place: RecordPlace) -> Bool { false }
+    package func noteErased(_ place: RecordPlace) {}
+    package func noteUsed(_ segments: Set<UInt32>) {}
+    package func forgetScanned() {}
+    package func cacheNames() throws -> [String] { [] }
+    package func cacheErase(_ name: String) throws { try cacheDelete(name) }
+    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws { try cachePut(name, data) }
+    package func cacheStamp(_ name: String) -> UInt64 {
+        guard let bytes = try? cacheGet(name) else { return 0 }
+        return UInt64(bytes.withUnsafeBytes { Bytes.crc32c($0) }) | 1 << 32
+    }
     package func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     package func forgetResumed() {}
     package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }

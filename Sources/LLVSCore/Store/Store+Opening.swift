@@ -1,3 +1,5 @@
+import CLLVSShims
+
 /// Builds the history from records: when the store is opened, and when other processes have added versions.
 extension Store {
     /// Opens the storage that the options name.
@@ -70,7 +72,8 @@ extension Store {
     public func reloadHistory(control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
-        let added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
+        var added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
+        if hasNewsOfErasures { added += try lookForErasures(paced) }
         if !added.isEmpty { observers.tell(added) }
         return added.count
     }
@@ -94,10 +97,15 @@ extension Store {
         }
     }
 
+    /// Scans once more.
+    func scanAgain(_ control: PacedControl) throws -> [VersionID] { try scan(loading: false, choices: [:], control).added }
+
     private func scan(
         loading: Bool, choices: [VersionID: RecordPlace], _ control: PacedControl = .none
     ) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
         try withCommitLock {
+            noteScanner(llvs_shim_thread_number())
+            defer { noteScanner(nil) }
             var added: [VersionID] = []
             var conflicts: [VersionID: RecordPlace] = [:]
             try storage.scan(control) { record in
@@ -148,6 +156,7 @@ extension Store {
             return ([], nil)
         }
         if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
+        if header.hasForgetValues { erasureState.withLock { $0.isNews = true } }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
         if let best = preferred[header.id], best != place {
             let prevailing = try prevailingRecord(header.id, best, place).place
@@ -172,10 +181,19 @@ extension Store {
         case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
         case .known(let knownPlace, let checksum, let isWaiting):
             if knownPlace == place { return ([], nil) }
+            if !loading, storage.isGone(knownPlace) {
+                // Another handle erased values. If the new record is damaged, the next scan may find another one.
+                guard try digestOfWhole(place) != nil else { return ([], nil) }
+                storage.noteErased(knownPlace)
+                move([knownPlace: place], [header.id: header.checksum])
+                erasureState.withLock { $0.moves &+= 1 }
+                records.knownDamage.forget(header.id, at: knownPlace)
+                return ([], nil)
+            }
             if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
                 return ([], nil)
             }
-            if isWaiting, !header.blobs.isEmpty, let digest = try? records.identityDigest(place),
+            if isWaiting, !header.blobs.isEmpty || header.hasHollow, let digest = try? records.identityDigest(place),
                 digest == (try? records.identityDigest(knownPlace))
             {
                 let waiting = lock.withWrite { () -> PendingVersions.Record? in
@@ -232,8 +250,8 @@ extension Store {
         guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
         let x: [UInt8]?, y: [UInt8]?
         // If a value stands on one without bytes, its digest is unknown, and the other record is read.
-        do { x = try scanned.digests.of(a, digestOfWhole) } catch StoreError.forgotten { return (b, false) }
-        do { y = try scanned.digests.of(b, digestOfWhole) } catch StoreError.forgotten { return (a, false) }
+        do { x = try scanned.digests.of(a, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (b, false) }
+        do { y = try scanned.digests.of(b, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (a, false) }
         guard let x, let y else {
             // A damaged record is no loss if another record of the version is whole.
             if x == nil {
@@ -244,13 +262,21 @@ extension Store {
             }
             return (x == nil && y != nil ? b : a, x == nil)
         }
-        if x == y { return (try records.hollowCount(b) < records.hollowCount(a) ? b : a, false) }
+        if x == y {
+            let (first, second) = (try records.hollowCount(a), try records.hollowCount(b))
+            if first == second { return (a, false) }
+            let (better, other) = second < first ? (b, a) : (a, b)
+            // While values are being erased, the files of the large ones may be gone before the records that name them.
+            return (try hasBlobs(better) || !hasBlobs(other) ? better : other, false)
+        }
         let prevailing = Bytes.compare(x, y) < 0 ? a : b
         noteDamage(
             prevailing == a ? b : a,
             "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
         return (prevailing, false)
     }
+
+    private func hasBlobs(_ place: RecordPlace) throws -> Bool { try records.header(place).blobs.allSatisfy { try storage.hasBlob($0) } }
 
     /// Returns false while a value of the record is a difference from a value of a version that is absent. The bases of a version in the
     /// history are always present.

@@ -113,6 +113,8 @@ public final class Store: @unchecked Sendable {
     package let savingGuards = SavingGuards()
     /// Whether and how values are stored as differences.
     let differencing: Differencing
+    /// What erasing needs; nil until it is needed. Guarded by `lock`.
+    var erasureParts: ErasureParts?
 
     /// Opens the store at `path`, or creates it.
     /// - Parameters:
@@ -153,6 +155,7 @@ public final class Store: @unchecked Sendable {
         GivingWay.add(maps) { [maps] in maps.giveWay() }
         records.whenGone = { [weak self] in self?.follow($0) }
         records.findVersion = { [weak self] in self?.recordPlaces(of: $0) ?? [] }
+        records.erasures = self
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
@@ -169,6 +172,11 @@ public final class Store: @unchecked Sendable {
                 + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
+        if hasNewsOfErasures {
+            _ = areErasuresNew()
+            erasureState.withLock { $0.isNews = false }
+            followIfOrdered()
+        }
         compactIfItPays(.opened, control.forPart)
         // If compacting was cancelled, opening is cancelled as well.
         do { try control.look() } catch {
@@ -212,7 +220,10 @@ public final class Store: @unchecked Sendable {
         guard first else { return }
         defer { ended.tell(()) }
         let began = Log.begin(.info)
-        if !commits.lock.isLeft { compactIfItPays(.closing) }
+        if !commits.lock.isLeft {
+            if lock.withRead({ erasureParts })?.state.withLock({ $0.isWaiting }) == true { followIfOrdered() }
+            compactIfItPays(.closing)
+        }
         do {
             try withCommitLock {
                 if !commits.lock.isLeft { saveCaches() }

@@ -28,6 +28,21 @@ public enum Bytes {
         return a.count - b.count
     }
 
+    /// Returns whether bytes contain a run of bytes. True for an empty run.
+    static func contains(_ bytes: UnsafeRawBufferPointer, _ run: [UInt8]) -> Bool {
+        guard let first = run.first else { return true }
+        return run.withUnsafeBytes { run in
+            var at = 0
+            while bytes.count - at >= run.count, let base = bytes.baseAddress {
+                guard let hit = memchr(base + at, Int32(first), bytes.count - at - run.count + 1) else { return false }
+                at = UnsafeRawPointer(hit) - base
+                if equal(UnsafeRawBufferPointer(rebasing: bytes[at..<at + run.count]), run) { return true }
+                at += 1
+            }
+            return false
+        }
+    }
+
     /// Returns whether both have the same bytes.
     @inlinable @inline(__always)
     public static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {

@@ -13,6 +13,9 @@ package final class Pool<Element>: @unchecked Sendable {
         self.isWorthKeeping = isWorthKeeping
     }
 
+    /// Releases those that no call uses.
+    func removeAll() { lock.withLock { free = [] } }
+
     package func with<R>(_ body: (inout Element) throws -> R) rethrows -> R {
         var element = lock.withLock { free.popLast() } ?? make()
         defer { if isWorthKeeping(element) { lock.withLock { if free.count < most { free.append(element) } } } }

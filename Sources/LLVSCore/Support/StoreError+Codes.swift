@@ -59,6 +59,7 @@ extension StoreError.Code: CustomStringConvertible {
         case .withheld: "withheld"
         case .placeMoved: "placeMoved"
         case .clockAhead: "clockAhead"
+        case .erased: "erased"
         case .forgotten: "forgotten"
         default: "code \(rawValue)"
         }
@@ -184,6 +185,8 @@ extension StoreError {
     public static var placeMoved: Code { .placeMoved }
     /// See ``Code/clockAhead``.
     public static var clockAhead: Code { .clockAhead }
+    /// See ``Code/erased``.
+    public static var erased: Code { .erased }
     /// See ``Code/forgotten``.
     public static var forgotten: Code { .forgotten }
 }

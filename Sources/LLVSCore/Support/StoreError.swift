@@ -137,6 +137,8 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let clockAhead = Code(rawValue: -82)
 
         // Values whose bytes are gone by intent. This is no damage.
+        /// An order of this device erased the bytes of the value (``Store/erase(_:control:)``).
+        public static let erased = Code(rawValue: -83)
         /// The store has the size and the digest of the value, and not its bytes.
         public static let forgotten = Code(rawValue: -84)
     }
@@ -188,6 +190,9 @@ public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 extension StoreError.Code {
     /// Whether a reading error means that the bytes are gone or changed.
     package var isDamage: Bool { [.damaged, .io, .notFound].contains(self) }
+
+    /// Whether the bytes of a value are gone by intent.
+    package var isGone: Bool { self == .forgotten || self == .erased }
 
     /// Whether a reading error concerns one record or file, and not the call or the process: a verification reports it and continues.
     package var isOfOne: Bool {

@@ -346,7 +346,9 @@ struct Sending {
         do {
             var batch = [files], ids = [id]
             try flush(&batch, &ids)
-        } catch let error as StoreError where [.damaged, .forgotten, .foreignFile].contains(error.code) || error.circumstance == .oneFile {
+        } catch let error as StoreError
+            where error.code.isGone || [.damaged, .foreignFile].contains(error.code) || error.circumstance == .oneFile
+        {
             problem(id, error)
         }
     }
@@ -374,7 +376,7 @@ struct Sending {
                     versionID: id.description)
             }
             return ExchangeFiles(name: id.description, version: InterchangeEncoder.version(version, digest: digest), changes: changes)
-        } catch let error as StoreError where [.damaged, .forgotten, .tooLarge].contains(error.code) {
+        } catch let error as StoreError where [.damaged, .forgotten, .erased, .tooLarge].contains(error.code) {
             problem(id, error)
             return nil
         }

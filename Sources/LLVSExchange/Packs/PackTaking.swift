@@ -205,8 +205,7 @@ struct PackTaking {
         do {
             received = try PackedVersion.received(contents, read) { id, difference, body in
                 if let value = try base(difference.base, id) { return try value.withUnsafeBytes(body) }
-                do { try withStoredBase(difference, id, for: entry.id, body) } catch let error as StoreError where error.code == .forgotten
-                {
+                do { try withStoredBase(difference, id, for: entry.id, body) } catch let error as StoreError where error.code.isGone {
                     // The store has the version without these bytes, and the pack has them.
                     guard let value = try packed(difference.base, id) else { throw UnreadableBase(error: error) }
                     try value.withUnsafeBytes(body)

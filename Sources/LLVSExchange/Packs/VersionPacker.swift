@@ -128,7 +128,8 @@ struct VersionPacker {
     }
 
     private static func ofOne<R>(_ body: () throws -> R) throws -> R {
-        do { return try body() } catch let error as StoreError where [.damaged, .forgotten, .tooLarge, .io, .notFound].contains(error.code)
+        do { return try body() } catch let error as StoreError
+            where error.code.isGone || [.damaged, .tooLarge, .io, .notFound].contains(error.code)
         {
             throw Refusal(error: error)
         }

@@ -191,7 +191,7 @@ extension Store {
                 }
             } catch is TooManyIDs {
                 known.passOver(head.id)
-            } catch let error as StoreError where error.code == .damaged || error.code == .forgotten {
+            } catch let error as StoreError where error.code == .damaged || error.code.isGone {
                 // A save does not wait for the repair of another head.
                 known.passOver(head.id)
             }
@@ -266,7 +266,7 @@ extension Store {
                 content =
                     try fingerprint ?? maps.changeLists.fingerprint(entry.version, key)
                     ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
-            } catch let error as StoreError where error.code == .forgotten {
+            } catch let error as StoreError where error.code.isGone {
                 // Without its bytes it counts by its size, and seems to differ from a copy with bytes. Then the heads are merged.
                 content = known.size
             }

@@ -182,7 +182,7 @@ extension Store {
             return try records.withBody(x, p, id: id, stored: versionID(a.version)) { left in
                 try records.withBody(y, q, id: id, stored: versionID(b.version)) { Bytes.equal(left, $0) }
             }
-        } catch let error as StoreError where error.code == .forgotten {
+        } catch let error as StoreError where error.code.isGone {
             let left = try records.digest(of: id, in: x, stored: versionID(a.version))
             return try left == records.digest(of: id, in: y, stored: versionID(b.version))
         }

@@ -100,7 +100,7 @@ extension Store {
                     else { continue }
                     let was: DocumentTables, now: DocumentTables
                     do { (was, now) = (try reader.tables(at: before), try reader.tables(at: version)) } catch let error as StoreError
-                        where error.code == .forgotten
+                        where error.code.isGone
                     {
                         // What was edited is not known.
                         continue

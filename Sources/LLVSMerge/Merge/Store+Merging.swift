@@ -98,7 +98,7 @@ extension Store {
                 // They have one state.
                 if groups.count == 1 { return newest == target ? nil : try version(newest) }
                 return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
-            } catch let error as StoreError where error.code == .damaged || error.code == .forgotten {
+            } catch let error as StoreError where error.code == .damaged || error.code.isGone {
                 failures += 1
                 candidates = try withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
             } catch let error as StoreError where error.code == .unsupported {

@@ -43,7 +43,7 @@ extension Store {
                     let items = try explained(merge, query, among: named, paced).items.filter(\.isByRules)
                     standing += try stillStanding(items, merge, at: head, paced)
                     break
-                } catch let error as StoreError where error.code == .forgotten {
+                } catch let error as StoreError where error.code.isGone {
                     // Nobody can review a conflict in a value whose bytes are gone.
                     guard let id = error.valueID?.bytes, named?.remove(id) != nil else { break }
                 }

@@ -44,7 +44,8 @@ struct Version {
 struct Value {
     std::string id, data;
     VersionID stored_version;
-    /// Whether the bytes are present: LLVS_VALUE_HERE, or LLVS_VALUE_FORGOTTEN with an empty `data`. Reading a single value throws instead.
+    /// Whether the bytes are present: LLVS_VALUE_HERE; or LLVS_VALUE_ERASED or LLVS_VALUE_FORGOTTEN, with an empty `data`. Reading a single
+    /// value throws instead.
     llvs_value_state state = LLVS_VALUE_HERE;
 };
 

@@ -62,6 +62,34 @@ struct SizeOptions {
     std::uint64_t limit = 1000;
 };
 
+/// Which values to erase; see llvs_erase_options.
+struct EraseOptions {
+    std::vector<std::string> ids;
+    /// Empty: everything that was ever stored under the ids.
+    std::string version;
+    /// All values that contain these bytes are erased, too.
+    std::string containing;
+    /// Prevails afterwards at heads at which an erased value prevails. Without it the values are removed there.
+    std::optional<std::string> replacement;
+    std::string why;
+    bool dry_run = false;
+};
+
+/// What was erased, or would be; see llvs_erase_report.
+struct EraseReport {
+    std::uint64_t values = 0, versions = 0, bytes = 0, copies = 0, rewritten = 0, unread = 0;
+    std::vector<std::string> orders, made;
+    /// Where the bytes still are in the store, and what has to happen so that they go.
+    std::vector<std::string> waiting;
+};
+
+/// An order to erase values that counts on this device; see llvs_erasure.
+struct Erasure {
+    std::string id, version, made, why;
+    std::uint64_t values = 0;
+    bool followed = false;
+};
+
 /// An item that could not be exchanged or restored, and why.
 struct Problem {
     llvs_status code = LLVS_OK;

@@ -399,6 +399,51 @@ public:
         }
         return report;
     }
+    /// Erases values on this device; see llvs_store_erase.
+    EraseReport erase(const EraseOptions &options, const llvs_control *control = nullptr) {
+        std::vector<llvs_bytes> ids;
+        for (const std::string &id : options.ids) ids.push_back(detail::bytes(id));
+        llvs_erase_options given = LLVS_ERASE_OPTIONS_INIT;
+        given.dry_run = options.dry_run ? 1 : 0;
+        given.ids = ids.data();
+        given.id_count = ids.size();
+        given.version = detail::bytes(options.version);
+        given.containing = detail::bytes(options.containing);
+        if (options.replacement) given.replacement = detail::bytes(*options.replacement);
+        given.why = detail::bytes(options.why);
+        given.control = control;
+        llvs_erase_report *raw_report = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_erase(raw(), &given, &raw_report, error); });
+        detail::Handle<llvs_erase_report, llvs_erase_report_free> owned(raw_report);
+        const llvs_erase_report &found = *raw_report;
+        auto texts = [](const llvs_bytes *start, std::size_t count) {
+            std::vector<std::string> copied;
+            for (std::size_t i = 0; i < count; i++) copied.push_back(detail::string(start[i]));
+            return copied;
+        };
+        return {found.values,
+                found.versions,
+                found.bytes,
+                found.copies,
+                found.rewritten,
+                found.unread,
+                texts(found.orders, found.order_count),
+                texts(found.made, found.made_count),
+                texts(found.waiting, found.waiting_count)};
+    }
+    /// Returns the orders to erase values that count on this device; see llvs_store_erasures.
+    std::vector<Erasure> erasures() const {
+        llvs_erasure_list *raw_list = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_erasures(raw(), &raw_list, error); });
+        detail::Handle<llvs_erasure_list, llvs_erasure_list_free> owned(raw_list);
+        std::vector<Erasure> found;
+        for (std::size_t i = 0; i < raw_list->count; i++) {
+            const llvs_erasure &one = *raw_list->items[i];
+            found.push_back({detail::string(one.id), detail::string(one.version), detail::string(one.made), detail::string(one.why),
+                             one.values, one.followed != 0});
+        }
+        return found;
+    }
     /// Reads versions that other processes or handles added, and returns how many.
     std::uint64_t reload(const llvs_control *control = nullptr) {
         std::uint64_t added = 0;

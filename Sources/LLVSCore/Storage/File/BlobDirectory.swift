@@ -129,6 +129,16 @@ final class BlobDirectory: @unchecked Sendable {
         }
     }
 
+    /// Closes a blob that is open for reading, and forgets that it must be synced: it is about to be removed.
+    func forgetOpen(_ id: BlobID) {
+        let name = RandomName(id), filePath = place(of: name)
+        lock.withLock {
+            dirty.removeAll { $0 == filePath }
+            fresh.removeAll { $0 == filePath }
+            open.removeAll { $0.id == name }
+        }
+    }
+
     /// Creates a new file in the current directory. Its `DirectoryEntry` refers to this directory even if another one takes its name.
     func make(_ name: String, readable: Bool = false) throws -> (OpenFile, DirectoryEntry) {
         tidyOnce()

@@ -106,15 +106,18 @@ final class CacheDirectory: @unchecked Sendable {
     }
 
     var isWritable: Bool { writable }
+    /// The names of caches that could not be written.
+    var namesInMemory: [String] { lock.withLock { memory.compactMap { $0.value == nil ? nil : $0.key } } }
     /// Returns the cache in memory: nil if there is none, and nil within for a deleted one.
     func keptInMemory(_ name: String) -> [UInt8]?? { lock.withLock { memory[name] } }
     func keepInMemory(_ name: String, _ data: [UInt8]) { lock.withLock { memory[name] = .some(data) } }
 
-    func put(_ name: String, _ data: [UInt8]) throws {
+    /// - Parameter durably: whether a power cut after this leaves the new cache. If it is not, a power cut may also take the old one.
+    func put(_ name: String, _ data: [UInt8], durably: Bool = false) throws {
         try CacheName.check(name)
         guard writable else { lock.withLock { memory[name] = .some(data) }; return }
         do {
-            try write(name, data)
+            try write(name, data, durably)
             _ = lock.withLock { memory.removeValue(forKey: name) }
         } catch let error as StoreError where error.code == .readOnly || error.code == .permission {
             lock.withLock { memory[name] = .some(data) }
@@ -136,13 +139,14 @@ final class CacheDirectory: @unchecked Sendable {
         }
     }
 
-    /// Without a sync: after a power cut the file is the old one, the new one, or missing, and all three are fine.
-    private func write(_ name: String, _ data: [UInt8]) throws {
+    /// Mostly without a sync: after a power cut the file is the old one, the new one, or missing, and all three are fine.
+    private func write(_ name: String, _ data: [UInt8], _ durably: Bool) throws {
         let envelope = CacheDirectory.envelope(name, size: UInt64(data.count), checksum: data.withUnsafeBytes { Bytes.crc32c($0) })
         let (aside, out) = try makeAside(mode: name.hasSuffix(CacheName.secret) ? 0o600 : system.mode)
         do throws(Errno) {
             try envelope.borrowed { (b) throws(Errno) in try system.write(out, b, at: 0) }
             try data.borrowed { (b) throws(Errno) in try system.write(out, b, at: UInt64(CacheDirectory.envelopeSize)) }
+            if durably { try system.sync(out) }
             try aside.rename(to: file(name))
         } catch {
             try? aside.unlink()

@@ -91,7 +91,7 @@ extension FileStorage {
     }
 
     /// Seals a full segment. Syncs its bytes first: the seal says that they need no checking.
-    private func finish(_ full: SegmentWriter, _ segment: Segment) {
+    func finish(_ full: SegmentWriter, _ segment: Segment) {
         do {
             try syncSegment(full.file, full.place)
             countSync()

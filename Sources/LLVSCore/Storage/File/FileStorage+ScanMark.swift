@@ -19,10 +19,12 @@ extension FileStorage {
             let others = passedOver.filter { segmentsByName[$0] == nil && names.contains($0) }
             mark.varint(UInt64(segments.count + others.count))
             for segment in segments {
-                let isGone = segment.replaced && !names.contains(segment.name)
+                let isGone = segment.isErased || segment.replaced && !names.contains(segment.name)
                 // A segment that was never sealed is read again while it exists.
-                let isPassedOver = segment.replaced && (isGone || segment.complete)
-                guard !isPassedOver || segment.relocations.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
+                let isPassedOver = segment.isErased || segment.replaced && (isGone || segment.complete)
+                guard
+                    !isPassedOver || segment.isErased
+                        || segment.relocations.contains(where: { segments[$0.to].complete && $0.length >= segment.position })
                 else { return nil }
                 let name = isGone ? [] : Array(segment.name.utf8)
                 mark.varint(UInt64(name.count))

@@ -2,7 +2,7 @@ extension FileStorage {
     /// Reads every byte of every segment and blob. Does not change the state of `scan`, so readers may run at the same time.
     package func verify(_ control: OperationControl, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void) throws {
         let known = try state.withLock {
-            try checkOpen(); return segments.filter { $0.position > 0 }.map { (name: $0.name, end: $0.position) }
+            try checkOpen(); return segments.filter { $0.position > 0 && !$0.isErased }.map { (name: $0.name, end: $0.position) }
         }
         // Open files may have been replaced or removed. Open them again by name.
         blobs.letGo()

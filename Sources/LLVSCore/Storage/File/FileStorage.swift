@@ -349,6 +349,8 @@ final class Segment {
     var replaced = false
     /// Whether its file was missing at the last look.
     var gone = false
+    /// Whether its records were stored elsewhere since values in it were erased.
+    var isErased = false
     /// Where the segment's records are in other segments.
     var relocations: [Relocation] = []
     init(index: UInt32, name: String) { self.index = index; self.name = name }

@@ -85,7 +85,7 @@ extension SQLiteStorage {
             length: UInt64(length))
     }
 
-    private func insertChunks(_ record: RecordPieces, from first: Int64, _ writer: SQLiteConnection, _ doing: String) throws {
+    func insertChunks(_ record: RecordPieces, from first: Int64, _ writer: SQLiteConnection, _ doing: String) throws {
         guard first > 0, first < Int64.max / 2 else {
             throw StoreError(
                 .damaged,

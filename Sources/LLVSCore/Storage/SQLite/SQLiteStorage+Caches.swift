@@ -85,7 +85,7 @@ extension SQLiteStorage {
     }
 
     /// Changes caches without waiting for the disk: a lost cache is built again.
-    private func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
+    func changeCaches(_ body: (SQLiteConnection) throws -> Void) throws {
         try writing.withLock {
             let writer = try writable("Writing a cache to")
             try setSynced(false)

@@ -109,7 +109,7 @@ extension SQLiteStorage {
 
     /// Delivers the records after one, in order. If SQLite finds an unreadable page, the rows after it are read one by one.
     /// - Parameter looking: called for each row, also unreadable ones. May throw to end the walk.
-    private func walk(
+    func walk(
         _ connection: SQLiteConnection, after: Int64, thorough: Bool, skipping: [ClosedRange<Int64>], looking: () throws -> Void = {},
         reached: (Int64) throws -> Void, found: (ScannedRecord) throws -> Void, damage: (StorageDamage) throws -> Void,
         unreadable: (Int64) -> Void = { _ in }

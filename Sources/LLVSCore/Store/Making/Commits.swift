@@ -48,6 +48,8 @@ struct UnpublishedCommits {
     typealias Unconfirmed = (time: GivenTime, digest: [UInt8])
     /// The number of running commits.
     var running = 0
+    /// The number of the thread that holds the commit lock and reads records.
+    var scanner: UInt32?
     /// Whether the outcome of a commit is unknown.
     var hasUncertain = false
     /// Versions whose append or sync failed without telling whether they are stored. If they are made again, they must be the same

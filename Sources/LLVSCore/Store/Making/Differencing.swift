@@ -81,6 +81,8 @@ package final class Differencing: @unchecked Sendable {
 
     /// Whether the store stores values as differences.
     var isUsed: Bool { lock.withLock { isOn } }
+    /// Forgets the ways of values: some of their bases may have no bytes any more.
+    func forget() { lock.withLock { known = [] } }
     /// Whether the store has differences, or may have.
     var mayBeMet: Bool { lock.withLock { isMet } }
     /// Notes that the store has differences, or may have. Unless the choice is `off`, it then stores values as differences.

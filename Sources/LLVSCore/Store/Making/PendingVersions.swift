@@ -46,6 +46,18 @@ package struct PendingVersions {
     }
     func alternatives(to id: VersionID) -> [Record] { alternatives.isEmpty ? [] : alternatives[id] ?? [] }
 
+    /// Updates the places of records that moved.
+    mutating func move(_ places: [RecordPlace: RecordPlace]) {
+        func moved(_ record: Record) -> Record {
+            var record = record
+            record.place = places[record.place] ?? record.place
+            return record
+        }
+        records = records.mapValues(moved)
+        tried = tried.mapValues(moved)
+        alternatives = alternatives.mapValues { $0.map(moved) }
+    }
+
     /// Removes a version that is stored, or will be tried again. Returns its record if it waited.
     @discardableResult
     mutating func remove(_ id: VersionID) -> Record? {

@@ -15,6 +15,9 @@ extension Store {
         /// The values that may become bases, and their ways.
         var ways: [Differencing.New] = []
 
+        /// Whether its record has differences.
+        var hasDifferences: Bool { ways.contains { ($0.nodes.first?.place ?? 0) > 0 } }
+
         init(_ ordinal: UInt32, _ draft: Draft) { self.ordinal = ordinal; self.draft = draft }
     }
 
@@ -64,7 +67,12 @@ extension Store {
     private func store<Items>(_ items: inout Items, keeping: Keeping) throws -> Bool
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         do {
-            try append(&items, keeping: keeping)
+            do { try append(&items, keeping: keeping) } catch is ErasedMeanwhile {
+                // The bases of differences may have no bytes any more.
+                try reloadHistory()
+                _ = try lookForErasures(.none, isPatient: true)
+                try append(&items, keeping: keeping)
+            }
             try makeDurable(items)
         } catch {
             lock.withWrite { commits.unpublished.running -= 1 }
@@ -144,7 +152,9 @@ extension Store {
                         }
                         return try noting(items) {
                             try withCommitLock {
-                                try checkOpen(); return try storage.append(records)
+                                try checkOpen()
+                                if items.contains(where: { $0.hasDifferences }), areErasuresNew() { throw ErasedMeanwhile() }
+                                return try storage.append(records)
                             }
                         }
                     }

@@ -132,7 +132,7 @@ extension Store {
     private static func isProblem(_ code: StoreError.Code) -> Bool {
         switch code {
         case .missingPredecessor, .versionMismatch, .invalidVersionID, .invalidValueID, .invalidUTF8, .tooLarge, .duplicateID,
-            .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .forgotten, .contentMismatch:
+            .invalidReference, .invalidMetadata, .invalidArgument, .damaged, .forgotten, .erased, .contentMismatch:
             true
         default: false
         }

@@ -25,7 +25,7 @@ package struct BatchFilling {
     private var first = 0
     private var wanted = ContiguousArray<Wanted>()
     /// The rows whose bytes turned out to be gone after room for them was reserved: a map was made before.
-    private var late: Set<Int> = []
+    private var late: [Int: Bool] = [:]
 
     package init(_ store: Store, _ batch: ValueBatch, byteLimit: Int = .max) {
         self.store = store
@@ -77,7 +77,7 @@ package struct BatchFilling {
             for one in wanted { batch.reserveData(one.row, size: Int(one.entry.size)) }
             try read()
             if !late.isEmpty { batch.setForgotten(late, from: first) }
-            late = []
+            late = [:]
         }
         return isBelowLimit
     }
@@ -99,7 +99,11 @@ package struct BatchFilling {
                 let (place, stored) = store.lock.withRead { (store.dag.rows[Int(entry.version)].place, store.dag.id(entry.version)) }
                 let (located, isHollow) = try store.records.locatedOrHollow(entry, place, id: batch.id(first + i), stored: stored)
                 entries[i] = located
-                if isHollow { batch.setForgotten(first + i); continue }
+                if isHollow {
+                    let isErased = store.records.isErased(ValueID(unchecked: batch.id(first + i)), stored)
+                    batch.setForgotten(first + i, isErased: isErased)
+                    continue
+                }
             }
             bytes += Int(entries[i]?.size ?? 0)
         }
@@ -237,6 +241,6 @@ package struct BatchFilling {
                 }
                 target.copyMemory(from: bytes)
             }
-        } catch let error as StoreError where error.code == .forgotten { late.insert(one.row) }
+        } catch let error as StoreError where error.code.isGone { late[one.row] = error.code == .erased }
     }
 }

@@ -124,6 +124,14 @@ enum CalendarMonth {
         return (era * 400 + year) * 12 + month + 2
     }
 
+    /// Returns the day of the month, from 1, of a day from 2001-01-01 on.
+    static func day(ofDaysSince2001 days: Int) -> Int {
+        let ofEra = (days + 730_791) % 146_097
+        let year = (ofEra - ofEra / 1_460 + ofEra / 36_524 - ofEra / 146_096) / 365
+        let ofYear = ofEra - (365 * year + year / 4 - year / 100)
+        return ofYear - (153 * ((5 * ofYear + 2) / 153) + 2) / 5 + 1
+    }
+
     /// Returns the name of a month: "2026-11".
     static func text(_ month: Int) -> [UInt8] {
         let year = month / 12, of = month % 12 + 1

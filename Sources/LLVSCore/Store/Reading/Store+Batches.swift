@@ -147,10 +147,13 @@ extension Store {
 
 extension ValueBatch {
     /// Returns a row as a Swift value; nil if it has none.
-    /// - Throws: `.forgotten` if its bytes are gone.
+    /// - Throws: `.forgotten` or `.erased` if its bytes are gone.
     func value(_ row: Int, id: ValueID) throws -> Value? {
         guard rows[row].version != nil else { return nil }
-        if rows[row].isForgotten { throw try Records.forgotten(id, VersionID(ascii: storedVersion(row))) }
+        if rows[row].isForgotten {
+            let version = try VersionID(ascii: storedVersion(row))
+            throw rows[row].isErased ? Records.erased(id, version) : Records.forgotten(id, version)
+        }
         return Value(id: id, data: Array(data[rows[row].data]), storedVersion: try VersionID(ascii: storedVersion(row)))
     }
 }

@@ -15,8 +15,15 @@ extension Store {
     }
 
     package func version(_ ordinal: UInt32) throws -> Version {
-        let (id, row) = lock.withRead { (dag.id(ordinal), dag.rows[Int(ordinal)]) }
-        let header = try records.header(row.place)
+        let id = versionID(ordinal)
+        var row = lock.withRead { dag.rows[Int(ordinal)] }
+        var header = try records.header(row.place)
+        if header.checksum != row.checksum, header.id == id {
+            // Values may have been erased from it since.
+            _ = records.whereNow(row.place)
+            row = lock.withRead { dag.rows[Int(ordinal)] }
+            header = try records.header(row.place)
+        }
         // A history from a cache is not trusted: compare it with the record.
         guard header.checksum == row.checksum, header.id == id else {
             throw records.damaged(row.place, "is not the one that was found before", version: id)

@@ -23,6 +23,8 @@ public final class ValueBatch: @unchecked Sendable {
         fileprivate(set) var storing = Row.none
         /// Whether the value has no bytes any more, though the version that stored it is known. Only set if bytes were requested.
         public fileprivate(set) var isForgotten = false
+        /// Whether an order of this device erased them. Then `isForgotten` is set as well.
+        public fileprivate(set) var isErased = false
     }
 
     /// The rows, in order of the ids, or in the requested order.
@@ -119,13 +121,15 @@ public final class ValueBatch: @unchecked Sendable {
     }
 
     /// Notes that the value of a row has no bytes. Called before room for them is reserved.
-    func setForgotten(_ row: Int) {
+    func setForgotten(_ row: Int, isErased: Bool) {
         rows[row].isForgotten = true
+        rows[row].isErased = isErased
         hasForgotten = true
     }
 
     /// Does the same for rows whose bytes have reserved room, in the order of the rows. The bytes after a forgotten row move into its room.
-    func setForgotten(_ forgotten: Set<Int>, from first: Int) {
+    /// - Parameter forgotten: the rows, and whether an order erased the value.
+    func setForgotten(_ forgotten: [Int: Bool], from first: Int) {
         var saved = 0
         for i in first..<rows.count where rows[i].version != nil && !rows[i].isForgotten {
             if saved > 0 {
@@ -134,8 +138,8 @@ public final class ValueBatch: @unchecked Sendable {
                     from: UnsafeRawBufferPointer(dataPiece.mutable(from.lowerBound..<from.upperBound + gap)))
                 rows[i].dataStart = to
             }
-            guard forgotten.contains(i) else { continue }
-            setForgotten(i)
+            guard let isErased = forgotten[i] else { continue }
+            setForgotten(i, isErased: isErased)
             saved += rows[i].dataSize
             rows[i].dataSize = 0
             if gap > 0 { dataPiece.mutable(rows[i].dataStart..<rows[i].dataStart + gap)[0] = 0 }

@@ -28,6 +28,7 @@ extension Store {
     /// Reads every record and every value, and compares the caches of the history and of maps with them.
     package func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
         try reloadHistory(control: control)
+        noteUsedSegments()
         var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
         // Without the commit lock, since the progress callback may use the store.
         try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
@@ -119,7 +120,7 @@ extension Store {
                 }
                 values += 1
                 if let checked { blobs.insert(checked) }
-            } catch let error as StoreError where error.code == .forgotten {
+            } catch let error as StoreError where error.code.isGone {
                 // The base of a difference has no bytes.
                 if let digest = entry.digest { check?.add(setting: entry.id, size: entry.size, digest: digest) } else { check = nil }
                 report.forgotten += 1

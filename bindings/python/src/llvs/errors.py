@@ -23,6 +23,7 @@ __all__ = [
     "ClosedError",
     "DuplicateIDError",
     "EncryptionError",
+    "ErasedError",
     "Error",
     "ErrorCode",
     "ExchangeDataError",
@@ -114,6 +115,7 @@ class ErrorCode(NamedNumber):
     WITHHELD = c.ERROR_WITHHELD
     PLACE_MOVED = c.ERROR_PLACE_MOVED
     CLOCK_AHEAD = c.ERROR_CLOCK_AHEAD
+    ERASED = c.ERROR_ERASED
     FORGOTTEN = c.ERROR_FORGOTTEN
 
 
@@ -294,6 +296,10 @@ class InternalError(Error, RuntimeError, codes=[c.ERROR_INTERNAL]):
 
 class GoneError(Error, LookupError):
     """The bytes of a value (`value_id`, `version_id`) are gone by intent. This is no damage."""
+
+
+class ErasedError(GoneError, codes=[c.ERROR_ERASED]):
+    """An order of this device erased the bytes of a value (`Store.erase`). They do not come back."""
 
 
 class ForgottenError(GoneError, codes=[c.ERROR_FORGOTTEN]):

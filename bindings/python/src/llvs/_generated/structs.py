@@ -230,6 +230,60 @@ class llvs_size_report(ctypes.Structure):
     ]
 
 
+class llvs_erase_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dry_run", c_uint32),
+        ("ids", c_void_p),
+        ("id_count", c_size_t),
+        ("version", llvs_bytes),
+        ("containing", llvs_bytes),
+        ("replacement", llvs_bytes),
+        ("why", llvs_bytes),
+        ("control", c_void_p),
+    ]
+
+
+class llvs_erase_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("values", c_uint64),
+        ("versions", c_uint64),
+        ("bytes", c_uint64),
+        ("copies", c_uint64),
+        ("rewritten", c_uint64),
+        ("unread", c_uint64),
+        ("orders", c_void_p),
+        ("order_count", c_size_t),
+        ("made", c_void_p),
+        ("made_count", c_size_t),
+        ("waiting", c_void_p),
+        ("waiting_count", c_size_t),
+    ]
+
+
+class llvs_erasure(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("followed", c_uint32),
+        ("id", llvs_bytes),
+        ("version", llvs_bytes),
+        ("made", llvs_bytes),
+        ("why", llvs_bytes),
+        ("values", c_uint64),
+    ]
+
+
+class llvs_erasure_list(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("count", c_size_t),
+        ("items", c_void_p),
+    ]
+
+
 class llvs_damage(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

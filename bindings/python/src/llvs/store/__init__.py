@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .reports import (
         CompactionReport as CompactionReport,
         Damage as Damage,
+        EraseReport as EraseReport,
+        Erasure as Erasure,
         Loss as Loss,
         SalvageReport as SalvageReport,
         Salvaged as Salvaged,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
         AnyVersion as AnyVersion,
         Change as Change,
         ChangeKind as ChangeKind,
+        ErasedValue as ErasedValue,
         ForgottenValue as ForgottenValue,
         Reference as Reference,
         SavedVersion as SavedVersion,
@@ -49,10 +52,14 @@ else:
             "store._change_array": "Content Entries",
             "store.default_location": "default_path",
             "store.reader": "ValueReader",
-            "store.reports": "CompactionReport Damage Loss SalvageReport Salvaged SizeReport SizeRow Statistics VerifyReport",
+            "store.reports": (
+                "CompactionReport Damage EraseReport Erasure Loss SalvageReport Salvaged SizeReport SizeRow Statistics VerifyReport"
+            ),
             "store.snapshot": "Snapshot",
             "store.state": "State",
             "store.store": "Store",
-            "store.versions": "AnyVersion Change ChangeKind ForgottenValue Reference SavedVersion Value Version make_branch_name",
+            "store.versions": (
+                "AnyVersion Change ChangeKind ErasedValue ForgottenValue Reference SavedVersion Value Version make_branch_name"
+            ),
         },
     )

@@ -12,11 +12,11 @@ from io import BytesIO
 from itertools import accumulate, repeat
 from typing import Any, Iterable, Sequence
 
-from .. import _abi, errors
+from .. import _abi
 from .._abi.handle import Handle
 from .._abi.memory import copy, decode, encode
 from .._generated import structs as _structs
-from .versions import ForgottenValue, Reference, Value
+from .versions import ForgottenValue, Reference, Value, gone_error
 
 lib = _abi.lib
 
@@ -57,20 +57,16 @@ class Block:
             start += size + 1
         return found
 
-    def forgotten(self) -> list[int]:
-        """The indexes of the values whose bytes are gone."""
+    def gone(self) -> dict[int, int]:
+        """The states of the values whose bytes are gone, by their indexes."""
         info = self._info
-        return [i for i, state in enumerate(copy(info.states, info.count)) if state] if info.states else []
+        return {i: state for i, state in enumerate(copy(info.states, info.count)) if state} if info.states else {}
 
     def data(self) -> list[bytes]:
-        """The bytes of the values; b"" if there are none. Raises ForgottenError if those of an enumerated value are gone."""
-        gone = self.forgotten()
-        if gone:
-            texts = list(self.stored_versions())
-            raise errors.ForgottenError(
-                f"the bytes of {self.ids()[gone[0]]!r} are gone: iterate over the ids, and read the values one by one",
-                value_id=self.ids()[gone[0]], version_id=texts[gone[0]],
-            )
+        """The bytes of the values; b"" if there are none. Raises GoneError if those of an enumerated value are gone: iterate over the ids
+        then, and read the values one by one."""
+        for index, state in self.gone().items():
+            raise gone_error(self.ids()[index], list(self.stored_versions())[index] or "", state)
         return self._data()
 
     def _data(self) -> list[bytes]:
@@ -100,10 +96,10 @@ class Block:
             found = [new(Value, column) for column in columns]
         else:
             found = [new(Value, column) if column[2] is not None else None for column in columns]
-        for index in self.forgotten():
+        for index, state in self.gone().items():
             value = found[index]
             if value is not None:
-                found[index] = ForgottenValue.make(value.id, value.stored_version)
+                found[index] = ForgottenValue.make(value.id, value.stored_version, state)
         return found
 
     def items(self) -> list[tuple[str, bytes]]:

@@ -9,7 +9,7 @@ import llvs
 
 from .. import _abi
 from .._abi.handle import Handle
-from .._abi.memory import PathLike, address, decode, encode, folder_url, path_bytes, text
+from .._abi.memory import BytesLike, PathLike, address, as_bytes, decode, encode, folder_url, path_bytes, text, version_bytes
 from .._generated import constants as c, structs as _structs
 from ..control import CancelToken, Control, ProgressCallback
 from ..storage import Storage
@@ -17,8 +17,21 @@ from ..words import StorageKind
 from . import _pages
 from ._lzfse import Decoder, put_decoder
 from ._options import OpeningOptions
-from .reports import CompactionReport, Damage, Loss, Salvaged, SalvageReport, SizeReport, SizeRow, Statistics, VerifyReport
+from .reports import (
+    CompactionReport,
+    Damage,
+    EraseReport,
+    Erasure,
+    Loss,
+    Salvaged,
+    SalvageReport,
+    SizeReport,
+    SizeRow,
+    Statistics,
+    VerifyReport,
+)
 from .snapshot import Snapshot
+from .versions import AnyVersion
 
 lib = _abi.lib
 byref = ctypes.byref
@@ -49,6 +62,12 @@ def _size_rows(report: _structs.llvs_size_report) -> dict[int, tuple[SizeRow, ..
         counts = (row.values, row.value_bytes, row.bytes, row.current_bytes, row.past_bytes)
         rows.setdefault(row.group, []).append(SizeRow(text(row.name), *counts, row.combined))
     return {group: tuple(found) for group, found in rows.items()}
+
+
+def _texts(start: Optional[int], count: int) -> tuple[str, ...]:
+    """Returns an array of texts."""
+    size = ctypes.sizeof(_structs.llvs_bytes)
+    return tuple(text(_structs.llvs_bytes.from_address((start or 0) + i * size)) for i in range(count))
 
 
 class Maintenance(Handle):
@@ -122,6 +141,78 @@ class Maintenance(Handle):
             )
         finally:
             lib.llvs_size_report_free(pointer.value)
+
+    def erase(
+        self,
+        *ids: str,
+        at: Optional[AnyVersion] = None,
+        containing: BytesLike = b"",
+        replacement: Optional[BytesLike] = None,
+        why: str = "",
+        dry_run: bool = False,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> EraseReport:
+        """Erases values on this device: afterwards no file of the store, and no cache in it, has their bytes. Their ids, sizes and digests
+        stay. Reading them raises ErasedError. If an erased value prevails at a head, a new version on that head removes it.
+
+        ids: the values, with everything that was ever stored under these ids. at: only the values that prevail at this version, and those
+        with the same bytes and id. containing: all values that contain these bytes, too. replacement: prevails at heads in the place of the
+        erased values. why: a text for the order, which everybody with the store can read. dry_run: changes nothing, and reports what would
+        be erased.
+
+        A coordinator takes the new version over with its next merge. Places, other devices and backups keep their bytes
+        (docs/forgetting.md). If the report has something in `waiting`, the bytes are still in the store: it says where, and why.
+
+        Raises InvalidArgumentError, InvalidIDError, UnknownVersionError, UnsupportedError (the storage is one of the host; nothing is
+        ordered then), CancelledError (until the order is saved), StorageError. Cost: reads the tables of changes of all versions, with
+        `containing` all values, and all records of the storage.
+        """
+        names = [encode(id) for id in ids]
+        array = (_structs.llvs_bytes * max(1, len(names)))()
+        for item, name in zip(array, names):
+            item.data, item.size = address(name), len(name)
+        options = _structs.llvs_erase_options(struct_size=ctypes.sizeof(_structs.llvs_erase_options))
+        options.dry_run = dry_run
+        options.ids, options.id_count = ctypes.addressof(array) if names else None, len(names)
+        kept = {"version": version_bytes(at) if at is not None else b"", "why": encode(why)}
+        kept["containing"] = as_bytes(containing, "what values contain")
+        if replacement is not None:
+            kept["replacement"] = as_bytes(replacement)
+        for field, data in kept.items():
+            given = getattr(options, field)
+            given.data, given.size = address(data), len(data)
+        pointer = ctypes.c_void_p()
+        control = Control(progress, cancel)
+        options.control = control.address
+        with self._call as store, control:
+            lib.llvs_store_erase(store, byref(options), byref(pointer))
+        try:
+            report = _structs.llvs_erase_report.from_address(pointer.value or 0)
+            return EraseReport(
+                report.values, report.versions, report.bytes, report.copies, report.rewritten, report.unread,
+                _texts(report.orders, report.order_count), _texts(report.made, report.made_count),
+                _texts(report.waiting, report.waiting_count),
+            )
+        finally:
+            lib.llvs_erase_report_free(pointer.value)
+
+    def erasures(self) -> list[Erasure]:
+        """The orders to erase values that count on this device, in the order in which they were made. Raises StorageError."""
+        pointer = ctypes.c_void_p()
+        with self._call as store:
+            lib.llvs_store_erasures(store, byref(pointer))
+        try:
+            found = _structs.llvs_erasure_list.from_address(pointer.value or 0)
+            erasures = []
+            for place in _pages.addresses(found.items, found.count):
+                one = _structs.llvs_erasure.from_address(place)
+                erasures.append(
+                    Erasure(text(one.id), text(one.version), text(one.made), text(one.why), one.values, bool(one.followed))
+                )
+            return erasures
+        finally:
+            lib.llvs_erasure_list_free(pointer.value)
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:
         """Reads everything again and compares it with its checksums. Damage is in the report, not an error.

@@ -127,7 +127,7 @@ def values(pointer: int | None) -> list[Value | None]:
         found: list[Value | None] = []
         for _, present, id_data, id_size, data, size, version_data, version_size, state, _reserved in listed(VALUE_INFO, pointer):
             id, stored = decode(copy(id_data, id_size)), decode(copy(version_data, version_size))
-            value = ForgottenValue.make(id, stored) if state else Value(id, copy(data, size), stored)
+            value = ForgottenValue.make(id, stored, state) if state else Value(id, copy(data, size), stored)
             found.append(value if present else None)
         return found
     finally:

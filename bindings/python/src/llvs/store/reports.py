@@ -54,6 +54,46 @@ class SizeRow(NamedTuple):
     combined: int = 0
 
 
+class EraseReport(NamedTuple):
+    """What was erased, or would be: the report of `Store.erase`."""
+
+    #: Values that the call erased.
+    values: int
+    #: Versions that stored them.
+    versions: int
+    #: The bytes that they had.
+    bytes: int
+    #: Of these values, copies that the store had made itself: choices of conflicts.
+    copies: int
+    #: Other values that are stored anew, since they were differences from erased ones.
+    rewritten: int
+    #: Versions whose records cannot be read: it is unknown whether they have the values.
+    unread: int
+    #: The ids of the values whose bytes are the orders; none if nothing was found, or of a dry run.
+    orders: tuple[str, ...]
+    #: The versions that were made: the first has the orders, and all of them remove or replace values.
+    made: tuple[str, ...]
+    #: Where the bytes still are in the store, and what has to happen so that they go. Empty: they are gone.
+    waiting: tuple[str, ...]
+
+
+class Erasure(NamedTuple):
+    """An order to erase values that counts on this device."""
+
+    #: The id of the value whose bytes are the order.
+    id: str
+    #: The version that stored it.
+    version: str
+    #: When it was made, in UTC: "2026-11-28T06:00:00Z".
+    made: str
+    #: The text that was given to `Store.erase`.
+    why: str
+    #: The number of values that it names.
+    values: int
+    #: Whether nothing in the store has the bytes any more. Otherwise the next opening or closing of the store follows the order.
+    followed: bool
+
+
 class SizeReport(NamedTuple):
     """What takes space in a store: the report of `Store.size`.
 

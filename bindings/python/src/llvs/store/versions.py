@@ -42,18 +42,35 @@ class ForgottenValue(Value):
 
     __slots__ = ()
 
-    @classmethod
-    def make(cls, id: str, stored_version: str) -> ForgottenValue:
-        """Makes one. The tuple has None in the place of the bytes."""
-        return tuple.__new__(cls, (id, None, stored_version))
+    @staticmethod
+    def make(id: str, stored_version: str, state: int) -> ForgottenValue:
+        """Makes one for a state of `llvs_value_state`. The tuple has None in the place of the bytes."""
+        return tuple.__new__(ErasedValue if state == c.VALUE_ERASED else ForgottenValue, (id, None, stored_version))
 
     @property
     def data(self) -> bytes:
         """Raises ForgottenError."""
-        raise errors.ForgottenError(
-            f"the bytes of {self.id!r} that version {self.stored_version} stored are gone", value_id=self.id,
-            version_id=self.stored_version,
+        raise gone_error(self.id, self.stored_version, c.VALUE_FORGOTTEN)
+
+
+class ErasedValue(ForgottenValue):
+    """A value among many that were read at once that was erased on this device: its `data` raises ErasedError."""
+
+    __slots__ = ()
+
+    @property
+    def data(self) -> bytes:
+        """Raises ErasedError."""
+        raise gone_error(self.id, self.stored_version, c.VALUE_ERASED)
+
+
+def gone_error(id: str, version: str, state: int) -> errors.GoneError:
+    """Returns the error for a value whose bytes are gone, for a state of `llvs_value_state`."""
+    if state == c.VALUE_ERASED:
+        return errors.ErasedError(
+            f"the bytes of {id!r} that version {version} stored were erased on this device", value_id=id, version_id=version
         )
+    return errors.ForgottenError(f"the bytes of {id!r} that version {version} stored are gone", value_id=id, version_id=version)
 
 
 class ChangeKind(str, enum.Enum):

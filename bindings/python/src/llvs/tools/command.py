@@ -40,6 +40,8 @@ COMMANDS = {
     "verify": ("maintenance_commands", "Read everything again, and look for damage."),
     "salvage": ("maintenance_commands", "Write everything that is whole in a damaged store into a new one."),
     "size": ("size_command", "Show what takes space."),
+    "erase": ("erase_command", "Erase the bytes of values for good, on this device."),
+    "erasures": ("erase_command", "Show the orders to erase values."),
     "compact": ("maintenance_commands", "Compact small files of the store."),
     "snapshot": ("maintenance_commands", "Write a copy of the whole store, or restore one."),
     "import": ("maintenance_commands", "Add the versions of a store of another implementation."),

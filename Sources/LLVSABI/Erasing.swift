@@ -1,0 +1,76 @@
+import CLLVS
+import LLVS
+
+// MARK: Erasing
+
+final class EraseReportHandle: StructHandle<llvs_erase_report>, @unchecked Sendable {
+    init(_ report: ErasureReport) throws {
+        let arena = Arena()
+        func texts(_ texts: [[UInt8]]) throws -> UnsafePointer<llvs_bytes> {
+            let start = try arena.array(llvs_bytes.self, texts.count)
+            for (i, text) in texts.enumerated() { (start + i).initialize(to: try arena.copy(text)) }
+            return UnsafePointer(start)
+        }
+        try super.init(
+            arena,
+            llvs_erase_report(
+                struct_size: UInt32(sizeOf: llvs_erase_report.self), reserved: 0, values: report.values, versions: report.versions,
+                bytes: report.bytes, copies: report.copies, rewritten: report.rewritten, unread: report.unread,
+                orders: texts(report.orders.map(\.bytes)), order_count: report.orders.count,
+                made: texts(report.made.map { Array($0.description.utf8) }), made_count: report.made.count,
+                waiting: texts(report.waiting.map { Array($0.utf8) }), waiting_count: report.waiting.count))
+    }
+}
+
+final class ErasureListHandle: StructHandle<llvs_erasure_list>, @unchecked Sendable {
+    init(_ erasures: [Erasure]) throws {
+        let arena = Arena()
+        let items = try Items(erasures, in: arena) { erasure, arena in
+            llvs_erasure(
+                struct_size: UInt32(sizeOf: llvs_erasure.self), followed: erasure.isFollowed ? 1 : 0, id: try arena.copy(erasure.id.bytes),
+                version: try arena.copy(Array(erasure.version.description.utf8)), made: try arena.copy(Array(erasure.made.utf8)),
+                why: try arena.copy(Array(erasure.why.utf8)), values: erasure.values)
+        }
+        try super.init(
+            arena,
+            llvs_erasure_list(struct_size: UInt32(sizeOf: llvs_erasure_list.self), reserved: 0, count: items.count, items: items.start))
+    }
+}
+
+@_cdecl("llvs_store_erase") @implementation
+public func llvs_store_erase(
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_erase_options>!, _ report: StructOut<llvs_erase_report>!, _ error: ErrorOut!
+) -> llvs_status {
+    report?.pointee = nil
+    return entry(error) {
+        let out = try required(report, "report"), store = try LLVSABI.store(store)
+        guard let input = try optionalStruct(options, "llvs_erase_options") else {
+            throw StoreError(.invalidArgument, "The options of an erasure are NULL. They must name values.")
+        }
+        var query = ErasureQuery()
+        query.isDryRun = input.dry_run != 0
+        query.ids = try elements(input.ids, input.id_count, "llvs_erase_options.ids").map {
+            try ValueID(utf8: array($0, "llvs_erase_options.ids"))
+        }
+        query.version = try optionalVersionID(input.version, "llvs_erase_options.version")
+        query.containing = try array(input.containing, "llvs_erase_options.containing")
+        if input.replacement.data != nil { query.replacement = try array(input.replacement, "llvs_erase_options.replacement") }
+        query.why = try text(input.why, "llvs_erase_options.why", limit: ErasureQuery.mostWhy)
+        out.pointee = try EraseReportHandle(store.erase(query, control: control(input.control))).handedOut
+    }
+}
+
+@_cdecl("llvs_erase_report_free") @implementation
+public func llvs_erase_report_free(_ report: UnsafeMutablePointer<llvs_erase_report>!) { EraseReportHandle.free(report) }
+
+@_cdecl("llvs_store_erasures") @implementation
+public func llvs_store_erasures(_ store: OpaquePointer!, _ erasures: StructOut<llvs_erasure_list>!, _ error: ErrorOut!) -> llvs_status {
+    erasures?.pointee = nil
+    return entry(error) {
+        let out = try required(erasures, "erasures"), store = try LLVSABI.store(store)
+        out.pointee = try ErasureListHandle(store.erasures()).handedOut
+    }
+}
+
+@_cdecl("llvs_erasure_list_free") @implementation
+public func llvs_erasure_list_free(_ erasures: UnsafeMutablePointer<llvs_erasure_list>!) { ErasureListHandle.free(erasures) }

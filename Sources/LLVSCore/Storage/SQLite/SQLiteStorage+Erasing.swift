@@ -1,0 +1,211 @@
+/// Replaces records in their rows. docs/format.md, "Making changes hollow".
+extension SQLiteStorage {
+    package var canErase: Bool { true }
+
+    package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] {
+        try checkOpen()
+        guard !isReadOnly else { throw StorageRange.readOnly(description) }
+        let doing = "Erasing values of"
+        var concerned: [RecordPlace] = []
+        try readers.useForScan { connection in
+            try walk(
+                connection, after: 0, thorough: false, skipping: [], looking: { try control.step(0) }, reached: { _ in },
+                found: { if try erasure.concerns($0) { concerned.append($0.place) } }, damage: { _ in })
+        }
+        var moved: [RecordPlace: RecordPlace] = [:]
+        writing.lock()
+        defer { writing.unlock() }
+        let writer = try writable(doing)
+        try writer.run("PRAGMA secure_delete=ON", doing: doing)
+        defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
+        try setSynced(true)
+        try settle(writer)
+        if !concerned.isEmpty {
+            try appending(to: writer, doing) {
+                for place in concerned {
+                    guard let new = try erasure.rewritten(place, isLast: true) else { continue }
+                    moved[place] = try replace(place, new.bytes, writer, doing)
+                }
+            }
+        }
+        noteLog()
+        try erasure.moved(moved)
+        try overwriteUnusedPages(writer, doing)
+        var waiting: [String] = []
+        var isBusy = false
+        try writer.query(
+            "PRAGMA wal_checkpoint(TRUNCATE)", doing: doing,
+            row: {
+                isBusy = $0.integer(0) != 0; return false
+            })
+        noteLog()
+        if isBusy { waiting.append("Another connection reads \(path), so that its log keeps old bytes. Close it.") }
+        return waiting
+    }
+
+    /// Overwrites the pages that caches had before: zeros take their place, and are deleted again. (VACUUM would write a copy of all values
+    /// to a temporary file.) Precondition: `writing` is held.
+    private func overwriteUnusedPages(_ writer: SQLiteConnection, _ doing: String) throws {
+        try rewriteCaches(writer, doing)
+        var left = try writer.integer("PRAGMA freelist_count", doing: doing)
+        guard left > 0 else { return }
+        let size = try writer.integer("PRAGMA page_size", doing: doing)
+        // A few more pages than there are, for those that have the lists of pages.
+        left += 8
+        try writer.withLargeValues(SQLiteStorage.eraseBatch) {
+            try writer.transaction(doing: doing) {
+                while left > 0 {
+                    let count = min(left, Int64(SQLiteStorage.eraseBatch) / max(1, size))
+                    left -= max(1, count)
+                    try writer.query(
+                        "INSERT INTO caches(name, checksum, data) VALUES('erasing-' || ?1, 1, zeroblob(?2))", doing: doing,
+                        bind: {
+                            $0.bind(1, left)
+                            $0.bind(2, max(1, count) * size)
+                        })
+                }
+            }
+        }
+        try writer.transaction(doing: doing) {
+            try writer.query("DELETE FROM caches WHERE name GLOB 'erasing-*'", doing: doing)
+        }
+    }
+    private static let eraseBatch = 8 << 20
+
+    /// Deletes all caches, which zeroes their pages, and adds those that have no bytes of values again. Precondition: `writing` is held.
+    private func rewriteCaches(_ writer: SQLiteConnection, _ doing: String) throws {
+        try writer.withLargeValues {
+            var rows: [(name: [UInt8], checksum: Int64, data: [UInt8])] = []
+            try writer.transaction(doing: doing) {
+                try writer.query(
+                    "SELECT name, checksum, data FROM caches", doing: doing,
+                    row: { row in
+                        try rows.append((Array(row.bytes(0)), row.integer(1), Memory.copy(row.bytes(2), "Rewriting a cache")))
+                        return true
+                    })
+                try writer.query("DELETE FROM caches", doing: doing)
+                for (name, checksum, data) in rows {
+                    try data.withUnsafeBytes { data in
+                        try writer.query(
+                            "INSERT INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: doing,
+                            bind: { statement in
+                                statement.bind(1, String(decoding: name, as: UTF8.self))
+                                statement.bind(2, checksum)
+                                statement.bind(3, data)
+                            })
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes a record into the row of another one. Precondition: `writing` is held, in a transaction.
+    private func replace(_ old: RecordPlace, _ bytes: [UInt8], _ writer: SQLiteConnection, _ doing: String) throws -> RecordPlace {
+        let size = Int64(SQLiteStorage.chunkSize), number = Int64(bitPattern: old.offset)
+        let seq =
+            old.segment == SQLiteStorage.inRecords
+            ? number
+            : try writer.integer("SELECT coalesce(max(seq), 0) FROM records WHERE first = \(number)", doing: doing)
+        if old.segment == SQLiteStorage.inChunks {
+            let first = Int64(bitPattern: old.offset), count = (Int64(clamping: old.length) + size - 1) / size
+            try writer.query(
+                "UPDATE chunks SET checksum = 0, data = x'' WHERE seq >= ?1 AND seq < ?2", doing: doing,
+                bind: {
+                    $0.bind(1, first)
+                    $0.bind(2, first + count)
+                })
+        }
+        var first: Int64?
+        if bytes.count > SQLiteStorage.chunkSize {
+            let start = try writer.integer("SELECT coalesce(max(seq), 0) + 1 FROM chunks", doing: doing)
+            try bytes.withUnsafeBytes { try insertChunks(RecordPieces($0), from: start, writer, doing) }
+            scratch.removeAll(keepingCapacity: true)
+            first = start
+        }
+        try bytes.withUnsafeBytes { data in
+            try writer.query(
+                "UPDATE records SET length = ?2, checksum = ?3, first = ?4, data = ?5 WHERE seq = ?1", doing: doing,
+                bind: { statement in
+                    statement.bind(1, seq)
+                    statement.bind(2, Int64(data.count))
+                    if let first {
+                        statement.bind(3, SQLiteStorage.checksum(length: Int64(data.count), first: first))
+                        statement.bind(4, first)
+                    } else {
+                        statement.bind(3, Int64(Bytes.crc32c(data)))
+                        statement.bind(5, data)
+                    }
+                })
+        }
+        return RecordPlace(
+            segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq),
+            length: UInt64(bytes.count))
+    }
+
+    /// Returns whether the row of a record has another one since.
+    package func isGone(_ place: RecordPlace) -> Bool {
+        let column = place.segment == SQLiteStorage.inRecords ? "seq" : "first"
+        var length: Int64?
+        do {
+            try readers.use { connection in
+                try connection.query(
+                    "SELECT length FROM records WHERE \(column) = ?1", doing: "Reading a version from",
+                    bind: { $0.bind(1, Int64(bitPattern: place.offset)) },
+                    row: {
+                        length = $0.integer(0); return false
+                    })
+            }
+        } catch { return false }
+        return length != Int64(clamping: place.length)
+    }
+    /// Reads all rows with the next scan.
+    package func forgetScanned() {
+        state.withLock {
+            lastSeen = 0
+            own = []
+        }
+    }
+
+    // MARK: Caches
+
+    package func cacheErase(_ name: String) throws {
+        try CacheName.check(name)
+        try checkOpen()
+        if isReadOnly { return try cacheDelete(name) }
+        try changeCaches { writer in
+            let doing = "Deleting a cache from"
+            try writer.run("PRAGMA secure_delete=ON", doing: doing)
+            defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
+            try writer.query("DELETE FROM caches WHERE name = ?1", doing: doing, bind: { $0.bind(1, name) })
+        }
+    }
+    package func cacheNames() throws -> [String] {
+        try checkOpen()
+        return try readers.use { connection in
+            var names: [String] = []
+            try connection.query(
+                "SELECT name FROM caches", doing: "Listing the caches of",
+                row: {
+                    names.append(String(decoding: $0.bytes(0), as: UTF8.self)); return true
+                })
+            return names
+        }
+    }
+    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws {
+        try cachePut(name, data)
+        state.withLock { needsSync = true }
+        try sync()
+        guard !isReadOnly else { return }
+        // Beside the database is a file that grows, so that other handles notice without a query.
+        try posix("Writing", stampPath) { () throws(Errno) in
+            let file = try OpenFile(DirectoryEntry(stampPath), O_WRONLY | O_CREAT, mode: fileSystem.mode)
+            let size = try System.status(file.descriptor).size
+            try [UInt8](repeating: UInt8(ascii: "."), count: 1).borrowed { (b) throws(Errno) in try fileSystem.write(file, b, at: size) }
+        }
+    }
+    private var stampPath: String { path + "-erasures" }
+    package func cacheStamp(_ name: String) -> UInt64 {
+        guard let status = try? System.status(stampPath) else { return 0 }
+        return status.inode &* 0x9E37_79B9_7F4A_7C15 ^ status.size | 1 << 63
+    }
+}

@@ -1,0 +1,515 @@
+import CLLVSShims
+
+/// Erases the bytes of values for good, on this device. docs/forgetting.md
+extension Store {
+    /// Erases values: afterwards no file of the store, and no cache in it, has their bytes. Their ids, sizes and digests stay, so that the
+    /// history can be verified. Reading them throws `.erased`. Where an erased value prevails at a head, a new version removes or replaces
+    /// it. Values that are saved afterwards are not affected.
+    ///
+    /// The order to erase them is saved as a value first. If the process or the power fails after that, the next opening follows it. An
+    /// order counts on this device alone. What the report names as waiting is followed when the store is opened or closed next.
+    ///
+    /// Exchanges do not erase: places, other devices and backups that have the bytes keep them.
+    /// - Parameters:
+    ///   - query: which values.
+    ///   - control: checked with the stage `.writing`, until the order is saved.
+    /// - Throws: `.unsupported` if the storage cannot replace records, `.invalidArgument` for ids under `__llvs_forget/` and an empty
+    ///   query, `.unknownVersion`, `.readOnly`, `.damaged` if a value to erase has no recorded digest and cannot be read, `.tooLarge` if
+    ///   there are 65,536 orders, `.cancelled`, errors of making versions and of the storage.
+    /// - Complexity: O(versions + their changes). It reads the values as well if it searches by bytes.
+    @discardableResult
+    public func erase(_ query: ErasureQuery, control: OperationControl = OperationControl()) throws -> ErasureReport {
+        if query.isDryRun { try checkOpen() } else { try checkWritable("Erasing values") }
+        guard storage.canErase else {
+            throw StoreError(
+                .unsupported,
+                "\(description) cannot erase values: its storage does not replace records. "
+                    + "Copy the store to one in files or in SQLite, and erase there.")
+        }
+        guard !query.ids.isEmpty || !query.containing.isEmpty else {
+            throw StoreError(.invalidArgument, "An erasure names no value. Give ids, or bytes that the values contain.")
+        }
+        guard query.why.utf8.count <= ErasureQuery.mostWhy else {
+            throw StoreError(.tooLarge, "The text of an order has more than \(ErasureQuery.mostWhy) bytes. Give a shorter one.")
+        }
+        for id in query.ids {
+            try id.bytes.withUnsafeBytes { try ValueID.check($0) }
+            guard !id.bytes.starts(with: EraseOrder.reserved) else {
+                throw StoreError(.invalidArgument, "Values under __llvs_forget/ cannot be erased. Give other ids.", valueID: id)
+            }
+        }
+        try reloadHistory(control: control)
+        return try erasing.run("Erasing values of \(description)") {
+            let thread = llvs_shim_thread_number()
+            erasureState.withLock { $0.follower = thread }
+            defer { erasureState.withLock { $0.follower = nil } }
+            return try eraseNow(query, control)
+        }
+    }
+
+    private func eraseNow(_ query: ErasureQuery, _ control: OperationControl) throws -> ErasureReport {
+        let paced = control.paced(.writing, doing: "Erasing values of \(description)")
+        var report = ErasureReport()
+        let found = try find(query, &report, paced)
+        if query.isDryRun {
+            report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
+            return report
+        }
+        guard !found.isEmpty else {
+            report.waiting = try followOrders(paced)
+            return report
+        }
+        // What cannot be erased is an error before anything is ordered.
+        report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
+        try save(found, query, &report)
+        report.waiting = try followOrders(.none)
+        return report
+    }
+
+    /// Returns the orders that count on this device, in the order in which they were made.
+    /// - Throws: errors of reading them.
+    public func erasures() throws -> [Erasure] {
+        try checkOpen()
+        return try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.compactMap { line in
+            guard let order = try order(line) else { return nil }
+            return Erasure(
+                id: EraseOrder.id(named: line.order), version: line.version, made: String(decoding: order.made, as: UTF8.self),
+                why: String(decoding: order.why, as: UTF8.self), values: order.what.values.reduce(0) { $0 + UInt64($1.count) },
+                isFollowed: line.isFollowed)
+        }
+    }
+
+    private func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+        guard let place = recordPlaces(of: line.version).first else { return nil }
+        let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        let json = try id.withUnsafeBytes { id -> [UInt8]? in
+            // The note may be older than a copy of the store that lacks the version's value.
+            guard try records.findChange(place, id) != nil else { return nil }
+            return try records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
+        }
+        guard let json, EraseOrder.name(of: json) == line.order else { return nil }
+        return EraseOrder(json)
+    }
+
+    // MARK: Finding
+
+    /// Calls with the records of all versions, also of those that wait for others.
+    func forEachRecord(_ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
+        let (rows, waiting) = lock.withRead { (dag.rows.count, pending.records.map { ($0.key, $0.value.place) }) }
+        for i in 0..<rows {
+            let found = lock.withRead { dag.isLive(i) ? (dag.id(UInt32(truncatingIfNeeded: i)), dag.rows[i].place) : nil }
+            guard let found else { continue }
+            try control.step(1)
+            try Memory.check()
+            try body(found.0, found.1)
+        }
+        for (id, place) in waiting { try body(id, place) }
+    }
+
+    /// The prefix of the ids of values that say which conflicts were reviewed. Their bytes have both sides of a conflict.
+    private static let chosenPrefix = Array("__llvs_chosen/".utf8)
+
+    /// Returns the indexes of the changes to erase.
+    private func find(_ query: ErasureQuery, _ report: inout ErasureReport, _ control: PacedControl) throws -> [VersionID: [Int]] {
+        var ids = Set(query.ids)
+        var equal: [ValueID: (size: Int, digest: [UInt8])] = [:]
+        if let version = query.version {
+            let ordinal = try requireOrdinal(version)
+            for id in ids {
+                try id.bytes.withUnsafeBytes { key in
+                    guard let entry = try maps.entry(key, at: ordinal) else { return }
+                    let stored = lock.withRead { (dag.id(entry.version), dag.rows[Int(entry.version)].place) }
+                    guard let found = try records.findChange(stored.1, key) else { return }
+                    equal[id] = (found.body.size, try records.digest(of: key, in: stored.1, stored: stored.0))
+                }
+            }
+            ids = Set(equal.keys)
+        }
+        var found: [VersionID: [Int]] = [:], chosen: [(VersionID, Int, ValueID, [UInt8], Int)] = []
+        var all = ids
+        func add(_ version: VersionID, _ index: Int, _ size: Int) {
+            report.values &+= 1
+            report.bytes &+= UInt64(size)
+            found[version, default: []].append(index)
+        }
+        try forEachRecord(control) { version, place in
+            var i = -1
+            do {
+                try records.forEachChange(place) { entry, _ in
+                    i += 1
+                    guard entry.kind == .insert || entry.kind == .update, !entry.isHollow, !entry.id.starts(with: EraseOrder.reserved)
+                    else { return }
+                    let id = ValueID(unchecked: entry.id)
+                    var isWanted = false
+                    if ids.contains(id) {
+                        if let one = equal[id] {
+                            isWanted =
+                                try entry.size == one.size
+                                && one.digest
+                                    == (entry.digest.map { Array($0) }
+                                        ?? records.withValue(entry, in: place, of: version) { SHA256.digest($0) })
+                        } else {
+                            isWanted = query.version == nil
+                        }
+                    }
+                    if !isWanted, !query.containing.isEmpty, entry.size >= query.containing.count {
+                        isWanted = try records.withValue(entry, in: place, of: version) { Bytes.contains($0, query.containing) }
+                        if isWanted { all.insert(id) }
+                    }
+                    if isWanted {
+                        add(version, i, entry.size)
+                    } else if entry.id.starts(with: Store.chosenPrefix) {
+                        let mark = try records.withValue(entry, in: place, of: version) { Store.valueID(ofMark: $0) }
+                        if let mark { chosen.append((version, i, id, mark, entry.size)) }
+                    }
+                }
+            } catch let error as StoreError where error.code.isOfOne { report.unread &+= 1 }
+        }
+        for (version, index, _, mark, size) in chosen where all.contains(ValueID(unchecked: mark)) {
+            add(version, index, size)
+            report.copies &+= 1
+        }
+        for version in found.keys { found[version]?.sort() }
+        report.versions = UInt64(found.count)
+        return found
+    }
+
+    /// Returns the id of the value in the record of a conflict; nil if the bytes are none.
+    private static func valueID(ofMark bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        var reader = JSONReader(bytes)
+        do {
+            try reader.beginObject()
+            while let key = try reader.nextMember() {
+                if try reader.equals(key, "id") { return try reader.string() }
+                try reader.skip()
+            }
+        } catch {}
+        return nil
+    }
+
+    // MARK: Ordering
+
+    /// Saves the order, and removes or replaces the values that prevail at heads. The note comes first: an order that it names and that
+    /// was not saved has no effect.
+    private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
+        let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
+            .map { $0.json }
+        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
+        guard note.lines.count + orders.count <= ErasureNote.most else {
+            throw StoreError(
+                .tooLarge,
+                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most). "
+                    + "Erase more values at once.")
+        }
+        let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
+        var isFirst = true
+        let erased = try erasedValues(found)
+        for head in heads {
+            var changes: [Value.Change] = []
+            for (id, versions) in erased {
+                guard let entry = try id.bytes.withUnsafeBytes({ try maps.entry($0, at: head) }), versions.contains(entry.version)
+                else { continue }
+                changes.append(query.replacement.map { .update(id, data: $0) } ?? .remove(id))
+            }
+            if isFirst { changes += orders.map { .insert(EraseOrder.id(of: $0), data: $0) } }
+            guard !changes.isEmpty else { continue }
+            let id = lock.withRead { dag.id(head) }
+            var metadata = Metadata()
+            metadata.branch = try records.header(place(of: head)).metadata.branch
+            let made = try makeVersion(basedOn: id, changes: changes, metadata: metadata)
+            report.made.append(made.id)
+            guard isFirst else { continue }
+            isFirst = false
+            report.orders = orders.map(EraseOrder.id(of:))
+            for json in orders {
+                let name = EraseOrder.name(of: json)
+                note.lines.removeAll { $0.order == name }
+                note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false))
+            }
+            // Without it, the next opening reads the records, and finds those with orders.
+            try storage.cacheErase(Store.historyName)
+            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+        }
+    }
+
+    /// Returns the ordinals of the versions that stored the values, by their ids.
+    private func erasedValues(_ found: [VersionID: [Int]]) throws -> [ValueID: Set<UInt32>] {
+        var values: [ValueID: Set<UInt32>] = [:]
+        for (version, indexes) in found {
+            guard let ordinal = lock.withRead({ dag.ordinal(of: version) }) else { continue }
+            let wanted = Set(indexes)
+            var i = -1
+            try records.forEachChange(place(of: ordinal)) { entry, _ in
+                i += 1
+                if wanted.contains(i) { values[ValueID(unchecked: entry.id), default: []].insert(ordinal) }
+            }
+        }
+        return values
+    }
+
+    // MARK: Following
+
+    /// Follows the orders of this device that are not followed yet. Called when the store was opened, too.
+    /// - Returns: what they wait for.
+    /// - Parameter isPatient: whether to wait for another handle that compacts or erases.
+    func followOrders(_ control: PacedControl, isPatient: Bool = true) throws -> [String] {
+        let thread = llvs_shim_thread_number()
+        erasureState.withLock { $0.follower = thread }
+        defer { erasureState.withLock { $0.follower = nil } }
+        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
+        guard note.lines.contains(where: { !$0.isFollowed }) else { return [] }
+        var targets: [VersionID: [Int]] = [:]
+        for line in note.lines where !line.isFollowed {
+            for (version, changes) in try order(line)?.what ?? [:] { targets[version, default: []] += changes }
+        }
+        // Differences that other handles stored meanwhile are seen by the plan. Those that they store later, they make anew.
+        try reloadHistory()
+        let plan = try ErasurePlan(targets, in: self, control)
+        removeCachesOfValues(storage)
+        let waiting = try withCommitLock {
+            noteScanner(thread)
+            defer { noteScanner(nil) }
+            return try storage.erase(PlannedErasure(self, plan, isPatient: isPatient) { [self] in try move($0, plan) }, control)
+        }
+        dropCopies()
+        removeCachesOfValues(storage)
+        if waiting.isEmpty {
+            for i in note.lines.indices { note.lines[i].isFollowed = true }
+            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+        }
+        // Nothing that this handle has in memory is older than the orders.
+        let stamp = storage.cacheStamp(ErasureNote.name)
+        erasureState.withLock { ($0.isWaiting, $0.stamp) = (!waiting.isEmpty, stamp) }
+        Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
+        return waiting
+    }
+
+    /// Follows orders that are not followed yet, if there are any. An error is logged: the next opening tries again.
+    func followIfOrdered() {
+        guard storage.canErase, !storage.isReadOnly else { return }
+        do {
+            guard try hasOpenOrders() else { return }
+            _ = try erasing.run("Erasing values of \(description)") { try followOrders(.none) }
+        } catch { Log.write(.warning, "Erasing values of \(description), as was ordered before, failed: \(error)") }
+    }
+
+    /// Reads records at their new places from now on.
+    private func move(_ places: [RecordPlace: RecordPlace], _ plan: ErasurePlan) throws {
+        var checksums: [VersionID: UInt32] = [:]
+        for version in plan.versions.keys {
+            guard let place = recordPlaces(of: version).first, let new = places[place] else { continue }
+            checksums[version] = try records.header(new).checksum
+        }
+        move(places, checksums)
+        dropCopies()
+    }
+    /// - Parameter checksums: those of the headers that are not the same as before.
+    func move(_ places: [RecordPlace: RecordPlace], _ checksums: [VersionID: UInt32]) {
+        let state = erasureState
+        lock.withWrite {
+            dag.moveRecords(places, checksums)
+            // Readers on other threads may have the old places, and a version that is not published yet gets its old place then.
+            state.withLock { state in
+                if state.places.count + places.count <= ErasureState.mostPlaces { state.places.merge(places) { $1 } }
+            }
+            pending.move(places)
+            maps.keyHistory = nil
+            caches.areOutdated = true
+        }
+    }
+
+    // MARK: Erasures of other handles
+
+    /// Returns where to read a record in which damage was found; nil if there is no other place.
+    func whereNow(_ place: RecordPlace) -> RecordPlace? {
+        let thread = llvs_shim_thread_number(), began = Clock.steady()
+        guard place.segment != ProvisionalRecords.segment, lock.withRead({ commits.unpublished.scanner }) != thread else { return nil }
+        guard lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return nil }
+        let (isFruitless, moves, stamp) = erasureState.withLock { (began < $0.fruitless + 1, $0.moves, $0.stamp) }
+        guard !isFruitless else { return nil }
+        if let new = erasureState.withLock({ $0.newPlace(of: place) }) {
+            lock.withWrite { dag.moveRecords([place: new], [:]) }
+            return new
+        }
+        guard storage.isGone(place) || storage.cacheStamp(ErasureNote.name) != stamp else { return nil }
+        let ordinal = lock.withRead { dag.rows.firstIndex { $0.place == place } }
+        storage.forgetScanned()
+        _ = try? reloadHistory()
+        guard let ordinal, erasureState.withLock({ $0.moves != moves }) else {
+            erasureState.withLock { $0.fruitless = Clock.steady() }
+            return nil
+        }
+        return lock.withRead { dag.rows[ordinal].place }
+    }
+
+    /// Follows others' erasures in this handle, after a record with orders was found. If an order waits, perhaps for a segment of this
+    /// handle, it is followed here.
+    /// - Parameter isPatient: whether to wait for another handle that is following it.
+    func lookForErasures(_ control: PacedControl, isPatient: Bool = false) throws -> [VersionID] {
+        let thread = llvs_shim_thread_number()
+        guard erasureState.withLock({ $0.follower != thread }) else { return [] }
+        erasureState.withLock { $0.isNews = false }
+        let added = try scanAgain(control)
+        _ = areErasuresNew()
+        dropCopies()
+        guard try hasOpenOrders() else { return added }
+        erasureState.withLock { $0.isNews = true }
+        guard !storage.isReadOnly, storage.canErase else { return added }
+        if isPatient {
+            _ = try erasing.run("Erasing values of \(description)") { try followOrders(control) }
+        } else {
+            _ = try erasing.runUnlessBusy("Erasing values of \(description)") { try followOrders(control, isPatient: false) }
+        }
+        let isOpen = try hasOpenOrders()
+        erasureState.withLock { $0.isNews = isOpen }
+        return added
+    }
+    /// Tells the storage which segments have records that are read.
+    func noteUsedSegments() {
+        let used = lock.withRead {
+            Set(dag.rows.map(\.place.segment) + pending.records.values.map(\.place.segment))
+        }
+        storage.noteUsed(used)
+    }
+    private func hasOpenOrders() throws -> Bool {
+        try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.contains { !$0.isFollowed }
+    }
+
+    /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
+    func hasOpenOrdersNow() -> Bool {
+        storage.cacheStamp(ErasureNote.name) != 0 && (try? hasOpenOrders()) ?? true
+    }
+
+    /// Returns whether orders were made or followed since this was last called.
+    func areErasuresNew() -> Bool {
+        let stamp = storage.cacheStamp(ErasureNote.name)
+        guard stamp != 0 || lock.withRead({ erasureParts }) != nil else { return false }
+        return erasureState.withLock { state in
+            defer { state.stamp = stamp }
+            return state.stamp != stamp
+        }
+    }
+
+    /// Releases what is in memory of values, and of where they were.
+    func dropCopies() {
+        lock.withWrite {
+            maps.keyHistory = nil
+            maps.persisted = nil
+            validSchemas.forget()
+        }
+        maps.changeLists.removeAll()
+        maps.giveWay()
+        records.blocks.removeAll()
+        records.tables.removeAll()
+        differencing.forget()
+        // Trees of indexes, too.
+        GivingWay.forgetAll()
+        erasureState.withLock { $0.known = nil }
+    }
+
+    /// Removes the caches that can hold bytes of values, or where they were.
+    private func removeCachesOfValues(_ storage: any Storage) {
+        let prefixes = ["history", "index-", "live-part", "map-"]
+        for name in (try? storage.cacheNames()) ?? [] where prefixes.contains(where: name.hasPrefix) || name.hasSuffix("-upload") {
+            do { try storage.cacheErase(name) } catch { Log.write(.info, "The cache \(name) was not removed: \(error)") }
+        }
+        lock.withWrite { caches.versions = 0 }
+    }
+
+    // MARK: Reading
+
+    /// Returns whether an order that counts on this device names a value.
+    func isErased(_ id: ValueID, _ version: VersionID) -> Bool {
+        for attempt in 0..<2 {
+            let known = attempt == 0 ? erasureState.withLock { $0.known } : nil
+            let values = known ?? (try? readErased()) ?? [:]
+            if known == nil { erasureState.withLock { $0.known = values } }
+            if values[version]?.contains(id) == true { return true }
+            if known == nil { return false }
+        }
+        return false
+    }
+
+    private func readErased() throws -> [VersionID: Set<ValueID>] {
+        var values: [VersionID: Set<ValueID>] = [:]
+        for line in try ErasureNote(storage.cacheGet(ErasureNote.name)).lines {
+            for (version, indexes) in try order(line)?.what ?? [:] {
+                guard let place = recordPlaces(of: version).first else { continue }
+                let wanted = Set(indexes)
+                var i = -1
+                try records.forEachChange(place) { entry, _ in
+                    i += 1
+                    if wanted.contains(i) { values[version, default: []].insert(ValueID(unchecked: entry.id)) }
+                }
+            }
+        }
+        return values
+    }
+}
+
+/// Values were erased after differences were made, and before they were stored.
+struct ErasedMeanwhile: Error {}
+
+/// Knows which values were erased, and where their records are.
+protocol KnownErasures: AnyObject, Sendable {
+    /// Returns where to read a record in which damage was found; nil if there is no other place.
+    func whereNow(_ place: RecordPlace) -> RecordPlace?
+    /// Returns whether an order that counts on this device names a value.
+    func isErased(_ id: ValueID, _ version: VersionID) -> Bool
+}
+extension Store: KnownErasures {}
+
+/// What erasing needs. Safe from all threads.
+final class ErasureParts: Sendable {
+    /// Allows one thread at a time to erase values.
+    let erasing = Gate("store")
+    let state = Guarded(ErasureState())
+}
+extension Store {
+    var parts: ErasureParts {
+        if let parts = lock.withRead({ erasureParts }) { return parts }
+        let made = ErasureParts()
+        return lock.withWrite {
+            if let parts = erasureParts { return parts }
+            erasureParts = made
+            return made
+        }
+    }
+    var erasureState: Guarded<ErasureState> { parts.state }
+    /// Whether a record with orders was found, which another handle may be following.
+    var hasNewsOfErasures: Bool { lock.withRead({ erasureParts })?.state.withLock { $0.isNews } ?? false }
+    var erasing: Gate { parts.erasing }
+    /// The number of the thread that holds the commit lock and reads records.
+    func noteScanner(_ thread: UInt32?) { lock.withWrite { commits.unpublished.scanner = thread } }
+}
+
+/// What a handle knows of erasures.
+struct ErasureState {
+    /// Whether an order of this device waits for something.
+    var isWaiting = false
+    /// Whether a record with orders was found, which another handle may be following.
+    var isNews = false
+    /// Where records were moved.
+    var places: [RecordPlace: RecordPlace] = [:]
+    /// Readers that find damage because of a move beyond these try again once they are called again.
+    static let mostPlaces = 1 << 18
+    func newPlace(of place: RecordPlace) -> RecordPlace? {
+        var new = places[place]
+        // Records move again with later erasures. In SQLite a record can come back to a place.
+        for _ in 0..<64 {
+            guard let now = new, let next = places[now], next != now, next != place else { break }
+            new = next
+        }
+        return new == place ? nil : new
+    }
+    /// The number of the thread that follows orders.
+    var follower: UInt32?
+    /// The stamp of the cache with the orders at the last look.
+    var stamp: UInt64 = 0
+    /// How often records were found to have moved because others erased values.
+    var moves: UInt64 = 0
+    /// When damage was last looked into without finding that records had moved.
+    var fruitless = -Double.infinity
+    /// The values that orders name, by the versions that stored them. Nil: not read yet.
+    var known: [VersionID: Set<ValueID>]?
+}

@@ -1,0 +1,96 @@
+"""`llvs erase` and `llvs erasures`: removing the bytes of values for good, on this device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import click
+
+import llvs
+
+from . import completion, output, progress
+from .failures import DONE, MISUSED, NOT_SO, Failure
+from .session import session
+
+_json_option = click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
+_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("erase")
+@click.argument("ids", nargs=-1, shell_complete=completion.ids)
+@click.option("--at", "version", metavar="VERSION", default=None, help="Only the values at this version, and equal ones under their ids.")
+@click.option("--containing", type=_file, default=None, help="All values that contain the bytes of this file, too.")
+@click.option("--replacement", type=_file, default=None, help="What prevails afterwards, instead of nothing.")
+@click.option("--why", default="", help="A text that is stored with the order. Everybody with the store can read it.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
+@_json_option
+def erase_command(
+    ids: tuple[str, ...],
+    version: Optional[str],
+    containing: Optional[Path],
+    replacement: Optional[Path],
+    why: str,
+    dry_run: bool,
+    is_json: bool,
+) -> int:
+    """Erase the bytes of values for good, on this device: all that was ever stored under IDS.
+
+    Places, other devices and backups keep what they have: see docs/forgetting.md.
+    """
+    if not ids and containing is None:
+        raise Failure("give the ids of values, or --containing", MISUSED)
+    at = None if version is None else session().find(version)
+    writing = None if dry_run else session().writing()
+    store = session().reading() if writing is None else writing.store
+    with progress.shown() as hear:
+        report = store.erase(
+            *ids,
+            at=at,
+            containing=b"" if containing is None else containing.read_bytes(),
+            replacement=None if replacement is None else replacement.read_bytes(),
+            why=why,
+            dry_run=dry_run,
+            progress=hear,
+        )
+    if writing is not None:
+        for made in report.made:
+            version_made = store.version(made)
+            if version_made is not None and writing.current_version.id in version_made.predecessors:
+                writing.current_version = version_made
+                break
+    if is_json:
+        output.show_json(report._asdict())
+    else:
+        output.show(_rows(report, dry_run))
+    return NOT_SO if report.waiting else DONE
+
+
+def _rows(report: llvs.store.EraseReport, dry_run: bool) -> list[str]:
+    what = f"{output.counted(report.values, 'value')} of {output.counted(report.versions, 'version')} ({output.size_text(report.bytes)})"
+    rows = [f"{'would erase' if dry_run else 'erased'} {what}" if report.values else "nothing to erase"]
+    if report.copies:
+        rows.append(f"  {report.copies:,} of them with sides of conflicts that were chosen between")
+    if report.rewritten:
+        rows.append(f"  {output.counted(report.rewritten, 'value')} stored anew, which were differences from these")
+    if report.unread:
+        rows.append(output.style(f"  {output.counted(report.unread, 'version')} cannot be read, and may have the bytes", "warning"))
+    rows += [output.style(f"  waiting: {why}", "warning") for why in report.waiting]
+    if report.made:
+        rows.append("  places, other devices and backups keep what they have")
+    return rows
+
+
+@click.command("erasures")
+@_json_option
+def erasures_command(is_json: bool) -> int:
+    """Show the orders of this device to erase values."""
+    found = session().reading().erasures()
+    if is_json:
+        output.show_json([erasure._asdict() for erasure in found])
+    else:
+        table = [["made", "values", "", "why"]]
+        for one in found:
+            table.append([one.made, f"{one.values:,}", "followed" if one.followed else "waiting", one.why])
+        output.show(output.table(table, right=frozenset({1})) if found else ["no orders"])
+    return DONE if all(erasure.followed for erasure in found) else NOT_SO
