@@ -69,8 +69,8 @@ final class PeerKnowledge: Sendable {
     /// Returns whether there was a link with a device before.
     func knows(_ device: [UInt8]) -> Bool { state.withLock { $0.known[device] != nil } }
     /// Returns whether new links with a device read values that are differences: not if, on an earlier link with it since the store was
-    /// opened, a base could not be read here, or differences took too much. A device may have another key in each link. So unknown devices
-    /// count as one.
+    /// opened, a base could not be read here, or differences exceeded the link's budget. A device may have another key in each link. So
+    /// unknown devices count as one.
     func readsDifferences(of device: [UInt8]) -> Bool {
         state.withLock { !$0.withoutDifferences.contains(device) && ($0.known[device] != nil || $0.unknownReadDifferences) }
     }

@@ -85,7 +85,7 @@ struct SyncSchedule {
     private var left: Set<String> = []
     private var open: [Place] { left.isEmpty ? places : places.filter { !left.contains($0.name) } }
     private var firstSave: Double?, lastSave: Double?
-    /// The time to send versions that were left to their makers until then.
+    /// When this device sends versions of other devices: until then their makers are expected to send them.
     var lateSend: Double?
     private var asked: (front: Bool, news: Bool, user: Bool) = (true, false, false)
     /// Versions arrived that no round has merged.

@@ -249,7 +249,7 @@ extension Store {
         // If a base is not present yet, the next scan decides.
         guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
         let x: [UInt8]?, y: [UInt8]?
-        // If a value stands on one without bytes, its digest is unknown, and the other record is read.
+        // If a value is a difference from a value without bytes, its digest is unknown, and the other record is read.
         do { x = try scanned.digests.of(a, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (b, false) }
         do { y = try scanned.digests.of(b, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (a, false) }
         guard let x, let y else {

@@ -271,7 +271,7 @@ package final class DocumentValues {
                         // The members before these are compared already. Comparing them again on each level would take exponential time.
                         let at = i, rest = members.filter { $0.0 > at }
                         budget -= rest.count
-                        // Without a budget, the digests are equal already, so no difference is expected.
+                        // With an unlimited budget the digests were found equal before, so no difference is expected.
                         around.append(budget > 1 << 32 ? [] : all())
                         for (one, other) in rest { pairs.append((one, other, around.count)) }
                         (i, j) = (top.end, top.otherEnd)

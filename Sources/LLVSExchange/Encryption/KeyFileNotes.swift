@@ -125,7 +125,7 @@ struct KeyFileNotes: Equatable, Sendable {
     }
     /// The order in which files are read.
     private static func isBehind(_ one: KeyFileName, _ other: KeyFileName) -> Bool { (other.id, other.epoch) < (one.id, one.epoch) }
-    /// Returns the names in their order, beginning behind one.
+    /// Returns the names in their order, beginning with the one after the given name.
     private static func turned(_ names: [KeyFileName], from name: KeyFileName) -> [KeyFileName] {
         let sorted = names.sorted { isBehind($1, $0) }
         return sorted.filter { isBehind($0, name) } + sorted.filter { !isBehind($0, name) }

@@ -137,8 +137,8 @@ extension Exchange {
     /// These, and members of the other side alone, are reported as problems of later exchanges: remove or add again those that you know.
     /// Has no effect if no keys compete.
     /// - Parameter control: as for `retrieve`.
-    /// - Throws: `.keysForked` if nobody made the other keys who knows a former key of this device's or the passphrase: then a stranger may
-    ///   have made them, and nothing is changed. The same if this device has used neither keys; as `members`.
+    /// - Throws: `.keysForked` if the maker of the other keys knew neither a former key of this device nor the passphrase: then a stranger
+    ///   may have made them, and nothing is changed. The same if this device has used neither keys; as `members`.
     public func joinKeys(control: OperationControl = OperationControl()) throws {
         try withKeys("Joining the keys", control) { run in
             guard try !run.currentKeys.forked.isEmpty else { return }

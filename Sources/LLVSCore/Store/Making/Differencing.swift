@@ -280,7 +280,7 @@ extension Store {
             var node: Differencing.Node
             var base: (version: VersionID, size: Int, body: Int, checksum: UInt32)?
         }
-        // The limits of the value to which the way belongs: reading the way costs no more than reading the value.
+        // The limits of the value to which the way belongs, so that reading the way costs no more than reading the value.
         var total = size
         var nodes: [Differencing.Node] = [], at = (version: version, place: place, size: size, body: body), checksum: UInt32?
         while nodes.count <= Differencing.mostSteps {

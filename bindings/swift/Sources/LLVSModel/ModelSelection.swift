@@ -203,7 +203,7 @@ public struct ModelSelection<Model: StorableModel>: Sendable {
         }
     }
 
-    /// The members after those that equal a value: first the one with bounds.
+    /// The members after those that must equal a value: first the one with bounds, then those of the order.
     private var wantedOrder: [String] {
         guard let bound else { return order }
         return [bound.pointer] + (order.first == bound.pointer ? Array(order.dropFirst()) : order)

@@ -56,8 +56,8 @@ struct StoredMember {
             var member = StoredMember(
                 name: name, type: type?.description, wrapped: type.flatMap(wrappedType),
                 initial: binding.initializer?.value.trimmedDescription, key: nil, rules: [])
-            // Decoding cannot set a constant that has a value already. A literal carries no information about the object: it is the same in
-            // all. (An `id` that is the same in all identifies no element.)
+            // Decoding cannot set a constant that has a value already. If the value is a literal, it is the same in all objects, so
+            // decoding need not set it. (But an `id` that is the same in all objects identifies no element.)
             if isConstant, let value = binding.initializer?.value {
                 if member.plainName == "id" || !value.isLiteral {
                     context.diagnose(Problem.constant(member.plainName).diagnostic(at: binding, fixIts: variable.withoutConstants))
