@@ -77,14 +77,14 @@ enum PassphraseFile {
             } catch let found as KeyFiles.Withheld { withheld = withheld ?? found.error } catch is KeyFiles.Gone {}
         }
         if !opened.isEmpty { return opened }
-        // It may be the one.
-        if let withheld { throw withheld }
         if isWrong {
-            let further = fault.map { " (One further file for a passphrase cannot be read: \($0.why).)" } ?? ""
+            let why = fault.map { $0.why + "." } ?? withheld?.message
+            let further = why.map { " (One further file for a passphrase cannot be read: \($0))" } ?? ""
             throw StoreError(
                 .wrongKey,
                 "The passphrase is not the one of \(place.description). Nothing was changed: try again, or use the recovery key.\(further)")
         }
+        if let withheld { throw withheld }
         if let fault {
             let error = fault.error("The file of the passphrase in \(place.description)")
             throw StoreError(
