@@ -267,14 +267,19 @@ package final class UndoneEdits {
     /// Returns whether a version, or a version that it undoes, may have changed one of the ids.
     private func mayMatter(_ version: UInt32) throws -> Bool {
         if let known = mattering[version] { return known }
-        var open = [version], seen: Set<UInt32> = [], found = false
-        while !found, let at = open.popLast() {
-            found = store.lock.withRead { store.dag.keyHashes(of: at)?.contains(where: hashes.contains) ?? true }
-            if found { break }
-            for target in try targets(of: at) where seen.insert(target).inserted { open.append(target) }
+        var open = [version], seen: Set<UInt32> = [version]
+        while let at = open.popLast() {
+            try control.step()
+            Work.undoneSteps.count()
+            if store.lock.withRead({ store.dag.keyHashes(of: at)?.contains(where: hashes.contains) ?? true }) {
+                mattering[at] = true
+            } else {
+                for target in try targets(of: at) where mattering[target] == nil && seen.insert(target).inserted { open.append(target) }
+            }
         }
-        mattering[version] = found
-        return found
+        // Each names earlier ones only, so one pass decides all, and none is visited for another undo again.
+        for at in seen.sorted() where mattering[at] == nil { mattering[at] = try targets(of: at).contains { mattering[$0] ?? false } }
+        return mattering[version] ?? false
     }
 
     /// Adds the undos that one of two lines did not know of.

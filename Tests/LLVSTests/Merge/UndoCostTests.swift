@@ -43,6 +43,28 @@ import Testing
         #expect(many <= (isBehindMerges ? 8 : 5) * few, "\(few) versions are visited, of four times as many \(many)")
     }
 
+    /// Undos that each name the one before, and of which none concerns the value to merge: each is visited once, or twice.
+    @Test(arguments: [false, true]) func forgedChainsOfUndos(concerns: Bool) throws {
+        func cost(_ count: Int) throws -> Int {
+            let store = try memoryStore(), rules = try store.set([MergeSchema.valueID: Self.rules], nil)
+            let base = try store.set(["v": "{\"n\":0}", "w": "{\"n\":0}"], rules), mine = try store.set(["v": "{\"n\":1}"], base)
+            var old = try store.set([concerns ? "v" : "w": "{\"m\":1}"], base), head = old
+            for i in 0..<count {
+                head = try store.makeVersion(
+                    basedOn: head.id, changes: [.update(ValueID("w"), data: bytes("{\"n\":\(i)}"))],
+                    metadata: Metadata([(UndoMarks.undoKey, UndoMarks.json([old.id]))]))
+                old = head
+            }
+            let late = try store.set(["v": "{\"m\":2}"], head)
+            head = try store.makeVersion(
+                basedOn: late.id, changes: [.update(ValueID("v"), data: bytes("{\"n\":0}"))],
+                metadata: Metadata([(UndoMarks.undoKey, UndoMarks.json([late.id]))]))
+            return try Work.undoneSteps.counting { _ = try store.merge(mine.id, with: head.id, arbiter: RulesArbiter()) }
+        }
+        let few = try cost(50), many = try cost(200)
+        #expect(few > 50 && many <= 5 * few, "\(few) versions are visited, of four times as many \(many)")
+    }
+
     /// An undo of many values, beside as many saves of others that were merged one after the other. Each value is looked up a few times,
     /// and only versions that concern it are considered for it. (The others are older, so that a merge stores only what they changed; or
     /// they know the undone save, and this device saves between them.)
