@@ -94,6 +94,17 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.size(query, control: $0) }
     }
 
+    /// Erases values on this device: afterwards no file of the store, and no cache in it, has their bytes.
+    /// - Parameters:
+    ///   - query: which values.
+    ///   - progress: receives the count of versions read.
+    /// - Returns: the report.
+    /// - Throws: the errors of the function without `async`. After a cancellation nothing was ordered.
+    @discardableResult
+    public func erase(_ query: ErasureQuery, progress: ProgressCallback? = nil) async throws -> ErasureReport {
+        try await onOwnThread(progress: progress) { try self.erase(query, control: $0) }
+    }
+
     /// Compacts small files of the store into large ones.
     /// - Parameter progress: receives the count of bytes written.
     /// - Returns: the report.

@@ -429,6 +429,30 @@ void spoil(const std::string &folder, const std::string &text) {
     }
 }
 
+void erasing() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID id = store.make_version("", {llvs::Change::insert("a", "secret one"), llvs::Change::insert("b", "two")});
+    llvs::EraseOptions options;
+    options.ids = {"a"};
+    options.dry_run = true;
+    EXPECT(store.erase(options).values == 1 && store.erasures().empty() && store.value("a", id));
+    options.dry_run = false;
+    options.why = "a test";
+    EXPECT(code_of([&] { store.erase(options, llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    llvs::EraseReport report = store.erase(options);
+    EXPECT(report.values == 1 && report.bytes == 10 && report.orders.size() == 1 && report.made.size() == 1 && report.waiting.empty());
+    EXPECT(code_of([&] { store.value("a", id); }) == LLVS_ERROR_ERASED && !store.value("a", report.made[0]));
+    std::vector<llvs::Erasure> erasures = store.erasures();
+    EXPECT(erasures.size() == 1 && erasures[0].id == report.orders[0] && erasures[0].version == report.made[0]);
+    EXPECT(erasures[0].why == "a test" && erasures[0].values == 1 && erasures[0].followed);
+    options = {};
+    options.containing = "tw";
+    options.replacement = "2";
+    report = store.erase(options);
+    EXPECT(report.values == 1 && store.value("b", report.made[0])->data == "2");
+    EXPECT(code_of([&] { store.erase({}); }) == LLVS_ERROR_INVALID_ARGUMENT);
+}
+
 void verifying(const std::string &damaged) {
     llvs::Store whole = llvs::Store::memory();
     llvs::VersionID id = whole.make_version("", {llvs::Change::insert("x", "1"), llvs::Change::insert("y", "2")});
@@ -567,6 +591,7 @@ int main() {
     observers();
     syncing();
     logging();
+    erasing();
     cancellation();
     merging();
     return 0;
