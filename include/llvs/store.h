@@ -528,7 +528,7 @@ LLVS_API void llvs_size_report_free(LLVS_OWNED llvs_size_report *report);
 /** Which values to erase. Since 0.1. */
 typedef struct llvs_erase_options {
     uint32_t struct_size;
-    /** Nonzero: change nothing, and only report what would be erased. */
+    /** 1: change nothing, and only report what would be erased. */
     uint32_t dry_run;
     /** The ids of the values; NULL if there are none. */
     const llvs_bytes *ids;
@@ -542,7 +542,7 @@ typedef struct llvs_erase_options {
     llvs_bytes containing;
     /** The bytes that prevail afterwards at heads at which an erased value prevails. NULL: the values are removed there. */
     llvs_bytes replacement;
-    /** UTF-8 that is stored in the order; everybody with the store can read it. */
+    /** A text that is stored in the order, UTF-8: every device with the store can read it. */
     llvs_bytes why;
     /** Progress (stage LLVS_STAGE_WRITING, in versions) and cancellation, until the order is saved; may be NULL. */
     const llvs_control *control;
@@ -558,13 +558,13 @@ typedef struct llvs_erase_report {
     uint64_t values;
     uint64_t versions;
     uint64_t bytes;
-    /** Of these values, copies that the store had made itself: choices of conflicts. */
+    /** How many of these values are copies that the store had made itself: choices of conflicts. */
     uint64_t copies;
-    /** Other values that are stored anew, since they were differences from erased ones. */
+    /** Other values that were differences from erased values, and are now stored whole. */
     uint64_t rewritten;
     /** Versions whose records cannot be read: it is unknown whether they have the values. */
     uint64_t unread;
-    /** The ids of the values whose bytes are the orders; none if nothing was found, or of a dry run. */
+    /** The ids of the values whose bytes are the orders; none if nothing was found, or for a dry run. */
     const llvs_bytes *orders;
     size_t order_count;
     /** The versions that were made: the first has the orders, and all of them remove or replace values. */
@@ -599,7 +599,7 @@ LLVS_API void llvs_erase_report_free(LLVS_OWNED llvs_erase_report *report);
 /** An order to erase values that counts on this device; immutable, owned by the list. Since 0.1. */
 typedef struct llvs_erasure {
     uint32_t struct_size;
-    /** Nonzero if nothing in the store has the bytes any more. Otherwise the next opening or closing of the store follows it. */
+    /** 1: nothing in the store has the bytes any more. 0: the next opening or closing of the store follows the order. */
     uint32_t followed;
     /** The id of the value whose bytes are the order. */
     llvs_bytes id;

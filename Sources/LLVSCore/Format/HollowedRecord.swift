@@ -1,5 +1,5 @@
 /// Makes a record from another one of the same version: some of its changes become hollow, and some values that were differences become
-/// whole. All else stays as it was, byte for byte. docs/format.md, "Making changes hollow".
+/// whole. Everything else stays as it was, byte for byte: docs/format.md, "Making changes hollow".
 struct HollowedRecord {
     /// The bytes of the record. A record is in memory as a whole while it is made anew.
     private(set) var bytes: [UInt8] = []

@@ -45,7 +45,7 @@ extension MapProvider {
         }
     }
 
-    /// Returns the row of a version again, if its record was replaced since because others erased values.
+    /// Returns the row of a version again, if its record was replaced since because another handle erased values.
     private func movedRow(_ ordinal: UInt32, _ row: History.Row) -> History.Row? {
         _ = records.whereNow(row.place)
         let now = lock.withRead { dag.rows[Int(ordinal)] }

@@ -3,7 +3,7 @@
 ///
 /// It finds records by their locations (`RecordPlace`), and does not use the history. Callers hold no lock.
 ///
-/// Safe from all threads: its parts are, and only its closures change, which are set before the store is used.
+/// Safe from all threads, since its parts are. Its closures are set before the store is used, and do not change afterwards.
 package final class Records: @unchecked Sendable {
     // Sendable: the closures are set before the store is used; its parts have locks.
     let storage: any Storage
@@ -27,7 +27,7 @@ package final class Records: @unchecked Sendable {
 
     /// Knows which values were erased. Called without locks. Set before the store is used.
     weak var erasures: (any KnownErasures)?
-    /// Returns where to read a record in which damage was found, if others moved it because they erased values.
+    /// Returns where to read a record in which damage was found, if another handle moved it because it erased values.
     func whereNow(_ place: RecordPlace) -> RecordPlace? { erasures?.whereNow(place) }
     /// Returns whether an order that counts here names a value.
     func isErased(_ id: ValueID, _ version: VersionID) -> Bool { erasures?.isErased(id, version) ?? false }

@@ -128,15 +128,15 @@ package protocol Storage: AnyObject, Sendable {
 
     /// Whether `erase` is possible.
     var canErase: Bool { get }
-    /// Replaces records by others of the same versions, and removes the old bytes from the medium, also those of blobs that only they name.
-    /// The new ones are durable before. Called under the commit lock. May be repeated.
+    /// Replaces records by other records of the same versions, and removes the old bytes from the medium, also those of blobs that only the
+    /// old records name. Before that the new records are durable. Called under the commit lock. May be repeated.
     /// - Returns: where old bytes still are, and what has to happen so that they go; empty if they are gone.
     func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String]
     /// Returns whether a record is not at its place any more because another handle erased values. It is found by the next scan.
     func isGone(_ place: RecordPlace) -> Bool
-    /// Notes that a record that `isGone` was found elsewhere.
+    /// Records that a record for which `isGone` was true was found at another place.
     func noteErased(_ place: RecordPlace)
-    /// Notes in which segments (`RecordPlace.segment`) records are read. If another one is gone, nothing is lost.
+    /// Tells the storage in which segments (`RecordPlace.segment`) records are read. If any other segment is gone, nothing is lost.
     func noteUsed(_ segments: Set<UInt32>)
     /// Makes the next scan report records that other handles replaced, if it would not do so anyway.
     func forgetScanned()
@@ -144,7 +144,7 @@ package protocol Storage: AnyObject, Sendable {
     func cacheNames() throws -> [String]
     /// Deletes a cache, and removes its bytes from the medium.
     func cacheErase(_ name: String) throws
-    /// The same as `cachePut`. Afterwards the cache survives a power cut.
+    /// Writes a cache as `cachePut` does, so that it survives a power cut.
     func cachePutDurably(_ name: String, _ data: [UInt8]) throws
     /// Returns a number that differs once the cache was replaced; 0 if there is none.
     func cacheStamp(_ name: String) -> UInt64

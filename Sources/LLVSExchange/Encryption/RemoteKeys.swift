@@ -39,7 +39,7 @@ public struct RemoteKeys: Sendable, CustomStringConvertible, CustomReflectable {
     static func crypto() throws -> Crypto { try Crypto(for: "an exchange that is encrypted") }
     var unlocking: StoreKeys.Unlocking { StoreKeys.Unlocking(passphrase: passphrase, identities: identities) }
 
-    /// Returns the members of a remote created with these, besides the passphrase.
+    /// Returns the members of a remote that is created with these keys, without the member of the passphrase.
     func members(_ clock: KeyClock) -> [KeyMember] {
         var all: [KeyMember] = [], known: Set<AgeRecipient> = []
         for recipient in identities.map(\.recipient) + recipients where known.insert(recipient).inserted {

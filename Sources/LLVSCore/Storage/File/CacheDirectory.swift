@@ -112,7 +112,7 @@ final class CacheDirectory: @unchecked Sendable {
     func keptInMemory(_ name: String) -> [UInt8]?? { lock.withLock { memory[name] } }
     func keepInMemory(_ name: String, _ data: [UInt8]) { lock.withLock { memory[name] = .some(data) } }
 
-    /// - Parameter durably: whether a power cut after this leaves the new cache. If it is not, a power cut may also take the old one.
+    /// - Parameter durably: whether the new cache survives a power cut after this call. If false, a power cut may also take the old one.
     func put(_ name: String, _ data: [UInt8], durably: Bool = false) throws {
         try CacheName.check(name)
         guard writable else { lock.withLock { memory[name] = .some(data) }; return }

@@ -1,14 +1,15 @@
 import CLLVSShims
 
-/// Replaces records so that the old bytes are gone from the medium. docs/format.md, "Making changes hollow".
+/// Replaces records so that the old bytes are gone from the medium: docs/format.md, "Making changes hollow".
 ///
-/// All records of a segment that has one to replace are appended to the own segment, and synced. Then the old file is renamed, so that no
-/// reader finds it, overwritten, and removed. Each step may be repeated: after a crash the same orders are followed again.
+/// If a segment has a record to replace, all its records are appended to the segment of this handle, and synced. Then the old file is
+/// renamed, so that no reader finds it, overwritten, and removed. Each step may be repeated: after a crash the same orders are followed
+/// again.
 extension FileStorage {
     package var canErase: Bool { true }
     /// The prefix of the names of files that are being removed.
     static let erasePrefix = ".erase-"
-    /// Records are appended in batches of about so many bytes.
+    /// Records are appended in batches of about this many bytes.
     private static let eraseBatch = 1 << 20
     /// How often the lock on the directory is tried, with 2 ms between. A compaction holds it for seconds at most.
     private static let eraseTries = 2_500
@@ -20,7 +21,7 @@ extension FileStorage {
         let size: UInt64
         let segment: Segment
         var places: [(place: RecordPlace, isConcerned: Bool)]
-        /// Why it must stay.
+        /// Why the segment must stay; nil if it can be removed.
         var waits: String?
     }
 
@@ -41,7 +42,7 @@ extension FileStorage {
             }
         }
         defer { try? System.unlock(turn.descriptor) }
-        // A caller of `append` must not add to a segment that goes.
+        // A caller of `append` must not add to a segment that is about to be removed.
         try leaveOwnSegment()
         var namedBlobs: Set<BlobID> = []
         var found = try erasedSegments(erasure, &namedBlobs, control)
@@ -49,10 +50,10 @@ extension FileStorage {
         try appendAnew(&found, erasure, &freed, &moved)
         try sync()
         try erasure.moved(moved)
-        // Records that name the blobs go first: a version whose blob is missing would wait for it.
+        // Records that name the blobs are removed first: a version whose blob is missing would wait for it.
         let gone = found.filter { $0.waits == nil }
         for erased in gone { try setAside(erased) }
-        // Also for those that an attempt before this one has renamed.
+        // This includes files that an earlier attempt has renamed.
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         try eraseBlobs(freed, erasure, namedBlobs)
         for erased in gone {
@@ -64,7 +65,7 @@ extension FileStorage {
         return found.compactMap(\.waits)
     }
 
-    /// Begins another segment with the next append. What is in this one may have to go.
+    /// Begins another segment with the next append, since the bytes in this one may have to be erased.
     private func leaveOwnSegment() throws {
         appending.lock()
         defer { appending.unlock() }
@@ -79,7 +80,7 @@ extension FileStorage {
             })
         else { return }
         if writer.state == .usual { finish(writer, segment) } else { abandon(writer, segment) }
-        // The lock of the segment goes with its last descriptor.
+        // The lock of the segment is released with its last descriptor.
         state.withLock { if segment.pinned == nil { forget(segment) } }
     }
 
@@ -112,7 +113,7 @@ extension FileStorage {
                 },
                 damage: { _ in isDamaged = true })
             let isFree = sealed || isUnlocked(file)
-            // What a killed writer left behind the last frame may be a part of an erased value.
+            // Bytes that a killed writer left after the last frame may be a part of an erased value.
             if !isConcerned, !scanner.finished, isFree { isConcerned = try hasTail(file, place.path, scanner.position, status.size) }
             guard isConcerned else { continue }
             if state.withLock({ segment.pinned != nil }) {
@@ -122,7 +123,7 @@ extension FileStorage {
             } else if isDamaged || scanner.unreadableFrom != nil {
                 erased.waits = "The segment \(place.path) is damaged, and may have versions that can be saved. Repair or salvage the store."
             }
-            // While the old record is there, so must be what it names.
+            // As long as the old record exists, the blobs that it names must exist, too.
             if erased.waits != nil { blobs.formUnion(own) }
             found.append(erased)
         }
@@ -177,7 +178,7 @@ extension FileStorage {
             for (place, isConcerned) in erased.places where isConcerned || erased.waits == nil {
                 let bytes: [UInt8]
                 if isConcerned {
-                    // Other handles find what replaces a record that they read after it, whatever they read before.
+                    // Other handles find the new record after the old one, whatever they have read before.
                     guard let new = try erasure.rewritten(place, isLast: erased.waits == nil) else { continue }
                     bytes = new.bytes
                     freed += new.freed
@@ -210,7 +211,7 @@ extension FileStorage {
         return bytes
     }
 
-    /// Renames a segment whose records are all elsewhere, and durable. From then on no reader finds it.
+    /// Renames a segment all of whose records are durable in another segment. From then on no reader finds it.
     private func setAside(_ erased: Erased) throws {
         state.withLock {
             let segment = erased.segment
@@ -226,7 +227,7 @@ extension FileStorage {
         try posix("Renaming the segment", place.path) { () throws(Errno) in try options.system.rename(place, aside) }
     }
 
-    /// Removes what killed handles left of segments that were being erased or compacted. The caller holds the lock on the directory.
+    /// Removes files that killed handles left while they erased or compacted segments. The caller holds the lock on the directory.
     private func removeErased() throws {
         for name in (try? directory.segmentsFolder.names()) ?? [] {
             let place = directory.segment(name)
@@ -282,7 +283,7 @@ extension FileStorage {
             let id = BlobID(high: random.high, low: random.low)
             if !named.contains(id), let digest = blobs.tells(id), erasure.concerns(blobWithDigest: digest) { gone.insert(id) }
         }
-        // Renamed first, so that the next erasure knows them after a crash.
+        // The files are renamed first, so that the next erasure recognizes them after a crash.
         var places: [DirectoryEntry] = []
         for id in gone {
             blobs.forgetOpen(id)

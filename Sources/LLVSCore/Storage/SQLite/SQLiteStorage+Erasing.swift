@@ -1,4 +1,4 @@
-/// Replaces records in their rows. docs/format.md, "Making changes hollow".
+/// Replaces records in their rows: docs/format.md, "Making changes hollow".
 extension SQLiteStorage {
     package var canErase: Bool { true }
 
@@ -50,7 +50,7 @@ extension SQLiteStorage {
         var left = try writer.integer("PRAGMA freelist_count", doing: doing)
         guard left > 0 else { return }
         let size = try writer.integer("PRAGMA page_size", doing: doing)
-        // A few more pages than there are, for those that have the lists of pages.
+        // A few pages more than the unused ones, for the pages that hold the lists of pages.
         left += 8
         try writer.withLargeValues(SQLiteStorage.eraseBatch) {
             try writer.transaction(doing: doing) {
@@ -142,7 +142,7 @@ extension SQLiteStorage {
             length: UInt64(bytes.count))
     }
 
-    /// Returns whether the row of a record has another one since.
+    /// Returns whether the row of a record has another record by now.
     package func isGone(_ place: RecordPlace) -> Bool {
         let column = place.segment == SQLiteStorage.inRecords ? "seq" : "first"
         var length: Int64?

@@ -1,4 +1,4 @@
-/// An order to erase values of versions: the bytes of a value under `__llvs_forget/order/`. docs/format.md, "Erase orders".
+/// An order to erase values of versions: the bytes of a value under `__llvs_forget/order/` (docs/format.md, "Erase orders").
 struct EraseOrder {
     /// The prefix of the ids of all values that forgetting keeps in a store.
     static let reserved = Array("__llvs_forget/".utf8)

@@ -10,7 +10,7 @@ public struct ErasureQuery: Sendable {
     public var replacement: [UInt8]?
     /// Whether to change nothing, and only report what would be erased.
     public var isDryRun = false
-    /// Text that is stored in the order, which everybody with the store can read. At most `mostWhy` bytes.
+    /// A text that is stored in the order, and that every device with the store can read. At most `mostWhy` bytes.
     public var why = ""
     /// The most bytes of `why`.
     public static let mostWhy = 65_536
@@ -75,7 +75,7 @@ struct ErasurePlan {
         var ids: Set<ValueID> = []
         for (version, indexes) in targets {
             try control.step(0)
-            // A version that is not here any more has no bytes to erase.
+            // A version that the store does not have any more has no bytes to erase.
             guard let place = store.recordPlaces(of: version).first else { continue }
             let wanted = Set(indexes)
             var i = -1, found = OfVersion()
@@ -100,7 +100,7 @@ struct ErasurePlan {
                 guard ids.contains(id), versions[version]?.hollow[id] == nil,
                     let base = try store.records.base(of: entry, in: place, version: version), versions[base]?.hollow[id] != nil
                 else { return }
-                // It must be readable as long as its base is.
+                // The value must be readable as long as its base is.
                 try store.records.withValue(entry, in: place, of: version) { _ in }
                 versions[version, default: OfVersion()].whole.insert(id)
             }
@@ -116,7 +116,7 @@ package protocol StorageErasure: AnyObject {
     /// Returns whether a record has bytes that are to be erased, or must be stored anew because of that.
     func concerns(_ record: ScannedRecord) throws -> Bool
     /// Returns the new bytes for a record that `concerns`, and the blobs that it names and the new one does not.
-    /// - Parameter isLast: whether the old record goes now. Otherwise it returns nil if the store has the new record already.
+    /// - Parameter isLast: whether the old record is removed now. If not, the result is nil if the store has the new record already.
     func rewritten(_ place: RecordPlace, isLast: Bool) throws -> (bytes: [UInt8], freed: [BlobID])?
     /// Returns whether a blob that no record names may have bytes that are to be erased: one with these first bytes of its SHA-256.
     func concerns(blobWithDigest digest: [UInt8]) -> Bool

@@ -1,6 +1,6 @@
 import CLLVSShims
 
-/// Erases the bytes of values for good, on this device. docs/forgetting.md
+/// Erases the bytes of values permanently, on this device: docs/forgetting.md.
 extension Store {
     /// Erases values: afterwards no file of the store, and no cache in it, has their bytes. Their ids, sizes and digests stay, so that the
     /// history can be verified. Reading them throws `.erased`. Where an erased value prevails at a head, a new version removes or replaces
@@ -59,7 +59,7 @@ extension Store {
             report.waiting = try followOrders(paced)
             return report
         }
-        // What cannot be erased is an error before anything is ordered.
+        // If something cannot be erased, the call fails before anything is ordered.
         report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
         try save(found, query, &report)
         report.waiting = try followOrders(.none)
@@ -262,7 +262,7 @@ extension Store {
         for line in note.lines where !line.isFollowed {
             for (version, changes) in try order(line)?.what ?? [:] { targets[version, default: []] += changes }
         }
-        // Differences that other handles stored meanwhile are seen by the plan. Those that they store later, they make anew.
+        // The plan includes differences that other handles stored meanwhile. Differences that they store later are made again.
         try reloadHistory()
         let plan = try ErasurePlan(targets, in: self, control)
         removeCachesOfValues(storage)
@@ -277,7 +277,7 @@ extension Store {
             for i in note.lines.indices { note.lines[i].isFollowed = true }
             try storage.cachePutDurably(ErasureNote.name, note.bytes)
         }
-        // Nothing that this handle has in memory is older than the orders.
+        // From here on, this handle has nothing in memory that is older than the orders.
         let stamp = storage.cacheStamp(ErasureNote.name)
         erasureState.withLock { ($0.isWaiting, $0.stamp) = (!waiting.isEmpty, stamp) }
         Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
@@ -342,8 +342,8 @@ extension Store {
         return lock.withRead { dag.rows[ordinal].place }
     }
 
-    /// Follows others' erasures in this handle, after a record with orders was found. If an order waits, perhaps for a segment of this
-    /// handle, it is followed here.
+    /// Follows erasures of other handles in this handle, after a record with orders was found. If an order waits, perhaps for a segment of
+    /// this handle, it is followed here.
     /// - Parameter isPatient: whether to wait for another handle that is following it.
     func lookForErasures(_ control: PacedControl, isPatient: Bool = false) throws -> [VersionID] {
         let thread = llvs_shim_thread_number()
@@ -390,7 +390,7 @@ extension Store {
         }
     }
 
-    /// Releases what is in memory of values, and of where they were.
+    /// Releases the memory that holds values, and where they were.
     func dropCopies() {
         lock.withWrite {
             maps.keyHistory = nil

@@ -63,13 +63,13 @@ class EraseReport(NamedTuple):
     versions: int
     #: The bytes that they had.
     bytes: int
-    #: Of these values, copies that the store had made itself: choices of conflicts.
+    #: How many of these values are copies that the store had made itself: choices of conflicts.
     copies: int
-    #: Other values that are stored anew, since they were differences from erased ones.
+    #: Other values that were differences from erased values, and are now stored whole.
     rewritten: int
     #: Versions whose records cannot be read: it is unknown whether they have the values.
     unread: int
-    #: The ids of the values whose bytes are the orders; none if nothing was found, or of a dry run.
+    #: The ids of the values whose bytes are the orders; none if nothing was found, or for a dry run.
     orders: tuple[str, ...]
     #: The versions that were made: the first has the orders, and all of them remove or replace values.
     made: tuple[str, ...]

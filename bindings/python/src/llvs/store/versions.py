@@ -44,7 +44,7 @@ class ForgottenValue(Value):
 
     @staticmethod
     def make(id: str, stored_version: str, state: int) -> ForgottenValue:
-        """Makes one for a state of `llvs_value_state`. The tuple has None in the place of the bytes."""
+        """Makes a value for a state of `llvs_value_state`. The tuple has None in the place of the bytes."""
         return tuple.__new__(ErasedValue if state == c.VALUE_ERASED else ForgottenValue, (id, None, stored_version))
 
     @property
@@ -54,7 +54,7 @@ class ForgottenValue(Value):
 
 
 class ErasedValue(ForgottenValue):
-    """A value among many that were read at once that was erased on this device: its `data` raises ErasedError."""
+    """One of many values that were read at once, which was erased on this device: its `data` raises ErasedError."""
 
     __slots__ = ()
 
