@@ -242,7 +242,7 @@ final class PackedStorage: Storage, @unchecked Sendable {
     func cacheGet(_ name: String) throws -> [UInt8]? { caches[name] }
     func cachePut(_ name: String, _ data: [UInt8]) throws { if !isDead { caches[name] = data } }
     func cacheDelete(_ name: String) throws { if !isDead { caches[name] = nil } }
-    func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control: control) }
+    func statistics(_ control: PacedControl) throws -> StorageStatistics { try base.statistics(control) }
     func close(discarding: Bool) throws { try base.close(discarding: discarding) }
 }
 

@@ -445,8 +445,8 @@ import Testing
         thrifty.isThrifty = true
         for n in 0..<12 {
             try a.save("n\(n)")
-            _ = try a.exchange.retrieve(thrifty)
-            _ = try a.exchange.send(thrifty)
+            _ = try a.exchange.retrieve(control: thrifty)
+            _ = try a.exchange.send(control: thrifty)
         }
         #expect(place.names(.base).count >= 5 && place.names(.base).allSatisfy { $0.last - $0.first == 1 })
         try a.exchangeOnce()
@@ -454,7 +454,7 @@ import Testing
         // Large values wait, with their descendants; everything else is sent.
         let large = try a.save("large", [UInt8](repeating: 7, count: (1 << 20) + 1)), on = try a.save("on it")
         let beside = try a.store.makeVersion(basedOn: nil, changes: [.insert(ValueID("beside"), data: [1])]).id
-        #expect(try a.exchange.send(thrifty).versions == [beside] && place.names(.blob).isEmpty)
+        #expect(try a.exchange.send(control: thrifty).versions == [beside] && place.names(.blob).isEmpty)
         #expect(try Set(a.exchange.send().versions) == [large, on] && place.names(.blob).count == 1 && place.versions() == a.ids)
     }
 
@@ -469,10 +469,10 @@ import Testing
         try a.exchangeOnce()
         let on = try a.save("on it")
         try a.exchangeOnce()
-        let first = try b.exchange.retrieve(thrifty)
+        let first = try b.exchange.retrieve(control: thrifty)
         #expect(first.versions == [small] && first.problems.isEmpty)
         b.files.asked = []
-        let second = try b.exchange.retrieve(thrifty)
+        let second = try b.exchange.retrieve(control: thrifty)
         #expect(second.versions.isEmpty && second.problems.isEmpty && b.files.asked == ["list pack1/log"])
         #expect(try Set(b.exchange.retrieve().versions) == [large, on])
         #expect(try b.store.value(ValueID("large"), at: large)?.data == data)
@@ -495,7 +495,7 @@ import Testing
         }
         try a.save("0", [UInt8](repeating: 0, count: 1_000))
         let (sending, gone, toldSending) = control()
-        _ = try a.exchange.send(sending)
+        _ = try a.exchange.send(control: sending)
         #expect(gone.now == (1_000, 1_000) && toldSending.seen.contains { $0 == (0, 1_000) } && isRising(toldSending))
         for n in 1..<4 {
             try a.save("\(n)", (0..<30_000).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 3 &+ n) })
@@ -503,17 +503,17 @@ import Testing
         }
         let packs = (place.names(.log)).reduce(0) { $0 + UInt64(place.files[$1.description]?.count ?? 0) }
         let (receiving, come, toldReceiving) = control()
-        _ = try b.exchange.retrieve(receiving)
+        _ = try b.exchange.retrieve(control: receiving)
         #expect(come.now == (packs, packs) && toldReceiving.seen.first { $0.total > 0 } ?? (1, 1) == (0, packs) && isRising(toldReceiving))
         // A large value is counted as soon as it is known to be needed.
         let large = [UInt8](repeating: 9, count: 9 << 20)
         try a.save("large", large)
         let (more, goneMore, toldMore) = control()
-        _ = try a.exchange.send(more)
+        _ = try a.exchange.send(control: more)
         #expect(goneMore.now == (9 << 20, 9 << 20) && isRising(toldMore) && Set(toldMore.seen.map(\.done)).count > 2)
         let newest = try #require(place.names(.log).max { $0.last < $1.last })
         let pack = UInt64(place.files[newest.description]?.count ?? 0), (last, comeLast, toldLast) = control()
-        _ = try b.exchange.retrieve(last)
+        _ = try b.exchange.retrieve(control: last)
         #expect(comeLast.now == (pack + 9 << 20, pack + 9 << 20) && isRising(toldLast), "\(comeLast.now)")
     }
 

@@ -279,7 +279,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         func path() throws -> FolderTransport { try FolderTransport(path: temporary.path + "/shared") }
         // The control is polled for each MiB, so there are many points at which to stop.
         var calls = 0
-        while code({ _ = try Exchange(store: store, transport: path()).send(cancelling(after: calls)) }) == .cancelled {
+        while code({ _ = try Exchange(store: store, transport: path()).send(control: cancelling(after: calls)) }) == .cancelled {
             #expect(try temporary.names("shared/tmp") == [])
             calls += 1
         }
@@ -287,7 +287,9 @@ private final class Trickle: PieceReader, @unchecked Sendable {
         #expect(try temporary.names("shared/versions").contains(id.description))
         let second = try Store.inMemory()
         calls = 0
-        while code({ _ = try Exchange(store: second, transport: path()).retrieve(cancelling(after: calls)) }) == .cancelled { calls += 1 }
+        while code({ _ = try Exchange(store: second, transport: path()).retrieve(control: cancelling(after: calls)) }) == .cancelled {
+            calls += 1
+        }
         #expect(calls > 5)
         #expect(try store.hasSameVersions(as: second))
     }

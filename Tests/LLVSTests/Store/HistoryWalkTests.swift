@@ -165,7 +165,7 @@ import Testing
             var steps: [HistoryWalk.Step] = []
             #expect(throws: StoreError.self) {
                 while true {
-                    let next = try walk.next(1_000, stopping)
+                    let next = try walk.next(1_000, control: stopping)
                     steps += next
                     if next.isEmpty { return }
                 }

@@ -17,7 +17,7 @@ import Testing
     }
 
     private final class Heard: @unchecked Sendable {
-        var all: [Progress] = []
+        var all: [OperationProgress] = []
         var limit = Int.max
         /// Cancels at the poll of number `limit`, once.
         var control: OperationControl {

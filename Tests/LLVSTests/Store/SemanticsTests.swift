@@ -190,12 +190,12 @@ import Testing
             })
         }
         let sending = Exchange(store: store, transport: try FolderTransport(path: temporary.path + "/shared"))
-        #expect(code { _ = try sending.send(cancelling(after: 6)) } == .cancelled)
+        #expect(code { _ = try sending.send(control: cancelling(after: 6)) } == .cancelled)
         #expect(try temporary.names("shared/tmp") == [] && temporary.names("shared/versions") == [])
         _ = try sending.send()
         let other = try memoryStore()
         let retrieving = Exchange(store: other, transport: try FolderTransport(path: temporary.path + "/shared"))
-        #expect(code { _ = try retrieving.retrieve(cancelling(after: 6)) } == .cancelled)
+        #expect(code { _ = try retrieving.retrieve(control: cancelling(after: 6)) } == .cancelled)
         #expect(try other.allVersionIDs().isEmpty)
         #expect(try retrieving.retrieve().versions.count == 1)
     }

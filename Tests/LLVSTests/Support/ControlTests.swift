@@ -63,7 +63,7 @@ import Testing
     @Test func salvagingLooksAtEachVersionAndChange() throws {
         let temporary = TemporaryFolder(), count = 200
         func salvaged(_ path: String, _ target: String) throws -> Int {
-            try Self.steps { _ = try Salvage.run(temporary.path + path, into: temporary.path + target, Store.Options(), $0) }
+            try Self.steps { _ = try Salvage.run(temporary.path + path, into: temporary.path + target, Store.Options(), control: $0) }
         }
         let whole = try Store(path: temporary.path + "/whole")
         _ = try Self.line(whole, count)
@@ -102,7 +102,7 @@ import Testing
             changes: [.insert(ValueID("large"), data: StorageConformance.bytes(seed: 1, count: 50 * SQLiteStorage.chunkSize))])
         try store.close()
         let steps = try Self.steps {
-            _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), $0)
+            _ = try Salvage.run(temporary.path + "/store", options, into: temporary.path + "/new", Store.Options(), control: $0)
         }
         // The pieces are visited twice: for the checksum, and to be written.
         #expect(steps == 8 * (count + 1) + 2 * 51 + 2, "\(steps)")
@@ -112,11 +112,11 @@ import Testing
         let store = try memoryStore(), count = 3_000
         try store.makeVersion(basedOn: nil, changes: (0..<count).map { .insert(try ValueID("id \($0)"), data: [1]) })
         let place = MemoryTransport(name: "looks \(UInt64.random(in: 0 ... .max))")
-        let put = try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) }
+        let put = try Self.steps { _ = try Snapshots(store: store, transport: place).put(control: $0) }
         #expect(put == count)
         for i in 0..<count { try place.writeSnapshotFile("llvs-v1/chunk-\(5_000 + i)", [1]) }
         // Files of an older snapshot are removed after the new one is complete, without polling: so a single call does not remove all.
-        #expect(try Self.steps { _ = try Snapshots(store: store, transport: place).put($0) } == count)
+        #expect(try Self.steps { _ = try Snapshots(store: store, transport: place).put(control: $0) } == count)
         let left = try place.snapshotFileNames().filter { (Int($0.dropFirst("llvs-v1/chunk-".count)) ?? 0) >= 5_000 }
         #expect(left.count == count - 1_000, "\(left.count)")
         // Each change is read and added, once to the rehearsal and once to the store.
@@ -316,7 +316,7 @@ import Testing
         let received = Store.ReceivedVersion(version: made, changes: try source.changes(madeIn: made.id))
         let blocker = try SQLiteConnection(path, .write)
         let calls: [(String, (OperationControl) throws -> Void)] = [
-            ("adding", { _ = try store.add([received], $0) }),
+            ("adding", { _ = try store.add([received], control: $0) }),
             ("merging", { _ = try store.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
             ("merging heads", { _ = try store.mergeHeads(into: a.id, arbiter: BuiltInArbiter.mostRecentChange, control: $0) }),
         ]
