@@ -42,13 +42,13 @@ struct DifferenceWay {
         self.records = records; self.id = id; self.size = size; isAnew = anew
     }
 
-    /// Makes the value and calls with it.
+    /// Makes the value and calls with it. Dynamic, as `Records.readBody`.
     /// - Parameters:
     ///   - stored: the stored bytes of the value.
     ///   - version: the version that stored the value.
     /// - Throws: `.damaged` if the value cannot be made; if its base is damaged, the error names the version of the base. Also
     ///   `.newerFormat`, `.outOfMemory`, and the errors of the body.
-    func withValue(
+    dynamic func withValue(
         _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         var steps = [Step(version: version, place: place, size: size, bytes: try Memory.copy(stored, "Reading a value"))]

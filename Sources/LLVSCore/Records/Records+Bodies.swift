@@ -30,8 +30,9 @@ extension Records {
         }
     }
 
-    /// Does the work of `withBody`. It is not generic, so that the library contains its code only once.
-    private func readBody(
+    /// Does the work of `withBody`. It is neither generic nor specialized for each closure that is passed, so that the library contains its
+    /// code only once: `dynamic` prevents that.
+    private dynamic func readBody(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
@@ -89,9 +90,9 @@ extension Records {
         return result
     }
 
-    /// Does the work of `withStored`. It is not generic, so that the library contains its code only once.
+    /// Does the work of `withStored`. It is dynamic, as `readBody`.
     /// - Returns: whether the body was called.
-    private func readStored(
+    private dynamic func readStored(
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (StoredForm) throws -> Void
     ) throws -> Bool {

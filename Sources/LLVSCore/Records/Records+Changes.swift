@@ -1,7 +1,7 @@
 /// Reads changes in records.
 extension Records {
-    /// Calls with each change of a record, in order of the ids.
-    package func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
+    /// Calls with each change of a record, in order of the ids. Dynamic, as `readBody`.
+    package dynamic func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
         var isCalled = false
         func read(_ place: RecordPlace) throws {
             var reader = reader(place)
