@@ -755,6 +755,7 @@ static void keys_of_places_are_cancelled(void **state) {
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_join_keys(exchange, &control, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_rekey(exchange, 1, &control, NULL, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_retire(exchange, &control, NULL, &error));
+    FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_enable_differences(exchange, &control, NULL, &error));
     FAILS(LLVS_ERROR_CANCELLED, llvs_exchange_announce_move(exchange, half, &control, NULL, &error));
     llvs_cancel_token_free(control.token);
     llvs_exchange_free(exchange);
