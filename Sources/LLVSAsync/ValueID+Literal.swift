@@ -4,8 +4,10 @@ import LLVS
 extension ValueID: ExpressibleByStringLiteral {
     /// The id with this text: `let note: ValueID = "note/1"`. For text that the program computes, use `ValueID(_:)`, which throws.
     /// - Precondition: the literal has 1 to 4,096 bytes of UTF-8.
-    public init(stringLiteral text: String) {
-        precondition((1...Limits.valueIDSize).contains(text.utf8.count), "A literal of a value id has 1 to 4,096 bytes of UTF-8.")
-        self.init(unchecked: Array(text.utf8))
+    ///   A `StaticString` is text of the source, so no text from outside comes here.
+    public init(stringLiteral text: StaticString) {
+        let bytes = text.withUTF8Buffer { Array($0) }
+        precondition((1...Limits.valueIDSize).contains(bytes.count), "A literal of a value id has 1 to 4,096 bytes of UTF-8.")
+        self.init(unchecked: bytes)
     }
 }

@@ -285,7 +285,7 @@ def test_keys_that_compete_are_joined(made: Made, folder: Path, tmp_path: Path, 
         way.join_keys()
         # Both sides removed a member. Which removal is genuine is for the user to say.
         (told,) = way.retrieve().problems
-        assert told.code == ErrorCode.KEYS_FORKED and "list as removed" in told.reason
+        assert told.code == ErrorCode.KEYS_FORKED and "as removed" in told.reason
         assert made.recovery.recipient in {one.recipient for one in way.members()}
         way.remove_member(made.recovery.recipient)
         assert not way.retrieve().problems

@@ -72,9 +72,9 @@ struct StoreKeys: Sendable {
         guard let (member, file) = disputed.first else { return nil }
         return StoreError(
             .keysForked,
-            "Members whom joined keys list as removed, and who are members all the same: \(disputed.count). The first is "
-                + "\"\(member.name)\" (\(member.recipient)). A former member may have made that list. Remove those again whom you removed. "
-                + "Then remove pack1/keys/\(file) if others are left.")
+            "The keys that were joined list \(disputed.count) members as removed, and they are still members. The first is "
+                + "\"\(member.name)\" (\(member.recipient)). A former member may have made that list. Remove the members again that you "
+                + "had removed. If the others are to stay, remove the file pack1/keys/\(file) then.")
     }
     fileprivate static let advice =
         "Most were made by no device of the place. Exchange again, and further files are read. Or remove from pack1/keys/ the files that "
@@ -329,11 +329,11 @@ private struct Rings {
     /// Returns why a device that has used no keys of the place yet sends nothing with those that it found; nil if it does.
     /// - Parameter names: all files of rings at the place.
     func doubt(_ found: StoreKeys, _ names: [KeyFileName]) -> StoreError? {
-        let ending = "It receives, and sends nothing until then."
+        let ending = "Until that is settled it receives, and sends nothing."
         if unread > 0 {
             return StoreError(
                 .tooLarge,
-                "This device has not read all files of keys in \(place.description), so newer keys than those that it found may be there. "
+                "This device has not read all files of keys in \(place.description), so there may be newer keys than it found. "
                     + "\(ending) \(StoreKeys.advice)")
         }
         // An older ring changes nothing.
@@ -350,9 +350,10 @@ private struct Rings {
         let files = (found.files.prefix(1) + found.strange.prefix(1) + found.files.suffix(1)).map { "pack1/keys/\($0)" }
         return StoreError(
             .keysForked,
-            "Keys in \(place.description) compete with those of epoch \(other.number), and this device has used neither, so it cannot tell "
-                + "which its members use: a former member may have made some. \(ending) Have a device that has used the keys join them, or "
-                + "have the files removed that no device of yours made, of \(Set(files).sorted().joined(separator: ", ")) and others.")
+            "Keys in \(place.description) compete with the keys of epoch \(other.number). This device has used neither of them, and cannot "
+                + "tell which ones the members use: a former member may have made some. \(ending) Join the keys on a device that has used "
+                + "them. Or remove the files that no device of yours made; some files with keys: "
+                + "\(Set(files).sorted().joined(separator: ", ")).")
     }
 
     /// Returns the epoch from which to start.

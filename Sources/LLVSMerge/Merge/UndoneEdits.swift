@@ -114,8 +114,9 @@ package final class UndoneEdits {
         } catch is TooMuchWork {
             Log.write(
                 .warning,
-                "Undone saves in \(store.description) were not considered once, in a history of \(ids.count) values with too many merges "
-                    + "and undos. An undo then reverts the changes of its saves alone, and a merge has the undo as a change like others.")
+                "An undo or a merge in \(store.description) did not consider which saves were undone before: for \(ids.count) values the "
+                    + "history has too many merges and undos. An undo then reverts its own saves alone. A merge treats undos like other "
+                    + "saves.")
             return nil
         }
     }

@@ -118,12 +118,8 @@ final class BlobDirectory: @unchecked Sendable {
 
     /// Removes a blob that no record names. If that fails, it stays as garbage.
     func remove(_ id: BlobID) {
-        let name = RandomName(id), filePath = place(of: name)
-        lock.withLock {
-            dirty.removeAll { $0 == filePath }
-            fresh.removeAll { $0 == filePath }
-            open.removeAll { $0.id == name }
-        }
+        forgetOpen(id)
+        let filePath = place(of: RandomName(id))
         do throws(Errno) { try system.unlink(filePath) } catch {
             if error.code != ENOENT { Log.write(.warning, "A value that is not used could not be removed: \(filePath).") }
         }

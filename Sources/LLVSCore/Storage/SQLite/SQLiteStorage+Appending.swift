@@ -68,21 +68,29 @@ extension SQLiteStorage {
         try scratch.withUnsafeBytes { data in
             try writer.query(
                 "INSERT INTO records(seq, length, checksum, first, data) VALUES(?1, ?2, ?3, ?4, ?5)", doing: doing,
-                bind: { statement in
-                    statement.bind(1, seq)
-                    statement.bind(2, Int64(length))
-                    if let first {
-                        statement.bind(3, SQLiteStorage.checksum(length: Int64(length), first: first))
-                        statement.bind(4, first)
-                    } else {
-                        statement.bind(3, Int64(Bytes.crc32c(data)))
-                        statement.bind(5, data)
-                    }
-                })
+                bind: { SQLiteStorage.bindRow($0, seq, length, first, data) })
         }
-        return RecordPlace(
-            segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq),
-            length: UInt64(length))
+        return SQLiteStorage.place(seq, length, first)
+    }
+
+    /// Binds a row of `records`: the parameters 1 to 5 are `seq`, `length`, `checksum`, `first` and `data`.
+    /// - Parameters:
+    ///   - first: the first chunk of the record; nil if the record is in the row.
+    ///   - data: the record, if it is in the row.
+    static func bindRow(_ statement: SQLiteStatement, _ seq: Int64, _ length: Int, _ first: Int64?, _ data: UnsafeRawBufferPointer) {
+        statement.bind(1, seq)
+        statement.bind(2, Int64(length))
+        if let first {
+            statement.bind(3, checksum(length: Int64(length), first: first))
+            statement.bind(4, first)
+        } else {
+            statement.bind(3, Int64(Bytes.crc32c(data)))
+            statement.bind(5, data)
+        }
+    }
+    /// Returns the place of the record of a row.
+    static func place(_ seq: Int64, _ length: Int, _ first: Int64?) -> RecordPlace {
+        RecordPlace(segment: first == nil ? inRecords : inChunks, offset: UInt64(bitPattern: first ?? seq), length: UInt64(length))
     }
 
     func insertChunks(_ record: RecordPieces, from first: Int64, _ writer: SQLiteConnection, _ doing: String) throws {

@@ -125,21 +125,9 @@ extension SQLiteStorage {
         try bytes.withUnsafeBytes { data in
             try writer.query(
                 "UPDATE records SET length = ?2, checksum = ?3, first = ?4, data = ?5 WHERE seq = ?1", doing: doing,
-                bind: { statement in
-                    statement.bind(1, seq)
-                    statement.bind(2, Int64(data.count))
-                    if let first {
-                        statement.bind(3, SQLiteStorage.checksum(length: Int64(data.count), first: first))
-                        statement.bind(4, first)
-                    } else {
-                        statement.bind(3, Int64(Bytes.crc32c(data)))
-                        statement.bind(5, data)
-                    }
-                })
+                bind: { SQLiteStorage.bindRow($0, seq, data.count, first, data) })
         }
-        return RecordPlace(
-            segment: first == nil ? SQLiteStorage.inRecords : SQLiteStorage.inChunks, offset: UInt64(bitPattern: first ?? seq),
-            length: UInt64(bytes.count))
+        return SQLiteStorage.place(seq, bytes.count, first)
     }
 
     /// Returns whether the row of a record has another record by now.
