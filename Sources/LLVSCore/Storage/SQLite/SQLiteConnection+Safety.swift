@@ -64,6 +64,14 @@ extension SQLiteConnection {
         return try body()
     }
 
+    /// Writes the database anew from its rows, through a temporary file.
+    func rebuild(doing: String) throws {
+        // VACUUM attaches the temporary file.
+        _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_ATTACHED, 1)
+        defer { _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_ATTACHED, 0) }
+        try withLargeValues { try run("VACUUM", doing: doing) }
+    }
+
     /// The approximate number of bytes that the existing files can hold, whatever length they claim. (File systems may compress them.)
     private var bytesOnDisk: Int {
         let there = System.allocated(file) &+ System.allocated(file + "-wal")

@@ -30,7 +30,9 @@ extension SQLiteStorage {
         }
         noteLog()
         try erasure.moved(moved)
-        try overwriteUnusedPages(writer, doing)
+        // SQLite zeroes the cell of a row that is replaced. But when it splits a page, it leaves copies of the moved cells in the unused
+        // part of the page, and nothing but a rebuilt database is free of them.
+        try writer.rebuild(doing: doing)
         var waiting: [String] = []
         var isBusy = false
         try writer.query(
@@ -41,62 +43,6 @@ extension SQLiteStorage {
         noteLog()
         if isBusy { waiting.append("Another connection reads \(path), so that its log keeps old bytes. Close it.") }
         return waiting
-    }
-
-    /// Overwrites the pages that caches had before: zeros take their place, and are deleted again. (VACUUM would write a copy of all values
-    /// to a temporary file.) Precondition: `writing` is held.
-    private func overwriteUnusedPages(_ writer: SQLiteConnection, _ doing: String) throws {
-        try rewriteCaches(writer, doing)
-        var left = try writer.integer("PRAGMA freelist_count", doing: doing)
-        guard left > 0 else { return }
-        let size = try writer.integer("PRAGMA page_size", doing: doing)
-        // A few pages more than the unused ones, for the pages that hold the lists of pages.
-        left += 8
-        try writer.withLargeValues(SQLiteStorage.eraseBatch) {
-            try writer.transaction(doing: doing) {
-                while left > 0 {
-                    let count = min(left, Int64(SQLiteStorage.eraseBatch) / max(1, size))
-                    left -= max(1, count)
-                    try writer.query(
-                        "INSERT INTO caches(name, checksum, data) VALUES('erasing-' || ?1, 1, zeroblob(?2))", doing: doing,
-                        bind: {
-                            $0.bind(1, left)
-                            $0.bind(2, max(1, count) * size)
-                        })
-                }
-            }
-        }
-        try writer.transaction(doing: doing) {
-            try writer.query("DELETE FROM caches WHERE name GLOB 'erasing-*'", doing: doing)
-        }
-    }
-    private static let eraseBatch = 8 << 20
-
-    /// Deletes all caches, which zeroes their pages, and adds those that have no bytes of values again. Precondition: `writing` is held.
-    private func rewriteCaches(_ writer: SQLiteConnection, _ doing: String) throws {
-        try writer.withLargeValues {
-            var rows: [(name: [UInt8], checksum: Int64, data: [UInt8])] = []
-            try writer.transaction(doing: doing) {
-                try writer.query(
-                    "SELECT name, checksum, data FROM caches", doing: doing,
-                    row: { row in
-                        try rows.append((Array(row.bytes(0)), row.integer(1), Memory.copy(row.bytes(2), "Rewriting a cache")))
-                        return true
-                    })
-                try writer.query("DELETE FROM caches", doing: doing)
-                for (name, checksum, data) in rows {
-                    try data.withUnsafeBytes { data in
-                        try writer.query(
-                            "INSERT INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: doing,
-                            bind: { statement in
-                                statement.bind(1, String(decoding: name, as: UTF8.self))
-                                statement.bind(2, checksum)
-                                statement.bind(3, data)
-                            })
-                    }
-                }
-            }
-        }
     }
 
     /// Writes a record into the row of another one. Precondition: `writing` is held, in a transaction.
