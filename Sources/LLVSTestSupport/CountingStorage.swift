@@ -43,7 +43,9 @@ package final class CountingStorage: Storage, @unchecked Sendable {
     package func forgetScanned() { base.forgetScanned() }
     package func cacheNames() throws -> [String] { try base.cacheNames() }
     package func cacheErase(_ name: String) throws { try base.cacheErase(name) }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws { try base.cachePutDurably(name, data) }
+    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
+        try base.cacheChangeDurably(name, change)
+    }
     package func cacheStamp(_ name: String) -> UInt64 { base.cacheStamp(name) }
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
         let meddle = lock.withLock { () -> ((UInt64, UnsafeMutableRawBufferPointer) -> Void)? in

@@ -17,16 +17,13 @@ extension Records {
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        var isCalled = false
-        do {
+        var isCalled = false, anew = anew
+        try lookingAgain(place, isDone: { isCalled }) { place in
+            defer { anew = true }
             try readBody(place, entry, id: id, stored: stored, anew: anew) {
                 isCalled = true
                 try body($0)
             }
-        } catch let error as StoreError where error.code.isDamage {
-            guard !isCalled, let now = whereNow(place) else { throw error }
-            knownDamage.forget(place)
-            try readBody(now, entry, id: id, stored: stored, anew: true, body)
         }
     }
 

@@ -12,11 +12,7 @@ extension Records {
             }
             guard isWhole else { throw damaged(place, "has a damaged table of changes", version: header.id) }
         }
-        do { try read(place) } catch let error as StoreError where error.code.isDamage {
-            guard !isCalled, let now = whereNow(place) else { throw error }
-            knownDamage.forget(place)
-            try read(now)
-        }
+        try lookingAgain(place, isDone: { isCalled }, read)
     }
 
     package typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)

@@ -105,13 +105,24 @@ package final class Records: @unchecked Sendable {
     }
 
     /// Calls with a place. If damage is found there and the record has moved since, calls with the new place.
-    func lookingAgain(_ place: RecordPlace, _ body: (RecordPlace) throws -> Void) throws {
-        do { try body(place) } catch let error as StoreError where error.code.isDamage {
-            guard let now = whereNow(place) else { throw error }
-            knownDamage.forget(place)
-            try body(now)
+    /// - Parameter isDone: whether the error came after the record was read, so that there is no second call.
+    func lookingAgain(_ place: RecordPlace, isDone: () -> Bool = { false }, _ body: (RecordPlace) throws -> Void) throws {
+        var place = place
+        // A record can move again before it is read.
+        for _ in 0..<Records.mostMoves {
+            do { return try body(place) } catch let error as StoreError where error.code.isDamage && !isDone() {
+                guard let now = whereNow(place) else {
+                    if erasures?.isMoving(place) == true { throw RecordMoved(error: error) }
+                    throw error
+                }
+                knownDamage.forget(place)
+                place = now
+            }
         }
+        try body(place)
     }
+    /// How often a record is looked for again, while other handles erase values one after the other.
+    package static let mostMoves = 16
 
     package func header(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
         try Memory.check()

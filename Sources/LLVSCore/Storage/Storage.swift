@@ -144,8 +144,8 @@ package protocol Storage: AnyObject, Sendable {
     func cacheNames() throws -> [String]
     /// Deletes a cache, and removes its bytes from the medium.
     func cacheErase(_ name: String) throws
-    /// Writes a cache as `cachePut` does, so that it survives a power cut.
-    func cachePutDurably(_ name: String, _ data: [UInt8]) throws
+    /// Replaces a cache by what `change` makes of it, so that it survives a power cut. No other handle changes it meanwhile.
+    func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws
     /// Returns a number that differs once the cache was replaced; 0 if there is none.
     func cacheStamp(_ name: String) -> UInt64
 
@@ -187,7 +187,9 @@ extension Storage {
     package func forgetScanned() {}
     package func cacheNames() throws -> [String] { [] }
     package func cacheErase(_ name: String) throws { try cacheDelete(name) }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws { try cachePut(name, data) }
+    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
+        try cachePut(name, change(cacheGet(name)))
+    }
     package func cacheStamp(_ name: String) -> UInt64 {
         guard let bytes = try? cacheGet(name) else { return 0 }
         return UInt64(bytes.withUnsafeBytes { Bytes.crc32c($0) }) | 1 << 32

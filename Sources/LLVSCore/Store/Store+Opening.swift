@@ -43,18 +43,16 @@ extension Store {
     func load(_ control: PacedControl = .none) throws {
         try control.look()
         try Waiting.looking(at: control) { try loadCaches(control) }
-        let choices = try scan(loading: true, choices: [:], control).conflicts
+        let choices = try withRecordsThatMove {
+            try scan(loading: true, control)
+        } again: {
+            forgetLoaded()
+        }
         if !choices.isEmpty {
             let places = lock.withRead {
                 dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + scanned.places
             }
-            lock.withWrite {
-                dag = History()
-                caches.rows = 0
-                pending = PendingVersions()
-                maps.changeLists.removeAll()
-                maps.persisted = nil
-            }
+            forgetLoaded()
             for place in places {
                 try control.step(0)
                 try ingest(place, prefix: nil, loading: true, choices: choices)
@@ -62,6 +60,29 @@ extension Store {
             scanned.digests.forget()
         }
         scanned.places = []
+    }
+    private func forgetLoaded() {
+        scanned.places = []
+        lock.withWrite {
+            dag = History()
+            caches.rows = 0
+            pending = PendingVersions()
+            maps.changeLists.removeAll()
+            maps.persisted = nil
+        }
+    }
+
+    /// Calls again if another handle, which erases values, replaced a record after the call had found it.
+    func withRecordsThatMove<R>(times: Int = Records.mostMoves, _ read: () throws -> R, again: () -> Void = {}) throws -> R {
+        var left = times
+        while true {
+            left -= 1
+            do { return try read() } catch let error as StoreError
+                where error.code.isDamage && left > 0 && storage.cacheStamp(ErasureNote.name) != 0
+            {} catch let moved as RecordMoved { if left <= 0 { throw moved.error } }
+            storage.forgetScanned()
+            again()
+        }
     }
 
     /// Loads versions that other handles and processes have added since.
@@ -72,7 +93,7 @@ extension Store {
     public func reloadHistory(control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
-        var added = try scan(loading: false, choices: [:], paced).added + awaitOwnCommits()
+        var added = try scanAgain(paced) + awaitOwnCommits()
         if hasNewsOfErasures { added += try lookForErasures(paced) }
         if !added.isEmpty { observers.tell(added) }
         return added.count
@@ -98,27 +119,38 @@ extension Store {
     }
 
     /// Scans once more.
-    func scanAgain(_ control: PacedControl) throws -> [VersionID] { try scan(loading: false, choices: [:], control).added }
+    func scanAgain(_ control: PacedControl) throws -> [VersionID] {
+        var added: [VersionID] = []
+        try withRecordsThatMove { _ = try scan(loading: false, control) { added += $0 } }
+        return added
+    }
 
+    /// - Parameter found: called with versions as they become known.
+    /// - Returns: the records that prevail over others of the same versions.
     private func scan(
-        loading: Bool, choices: [VersionID: RecordPlace], _ control: PacedControl = .none
-    ) throws -> (added: [VersionID], conflicts: [VersionID: RecordPlace]) {
+        loading: Bool, _ control: PacedControl, found: ([VersionID]) -> Void = { _ in }
+    ) throws -> [VersionID: RecordPlace] {
         try withCommitLock {
             noteScanner(llvs_shim_thread_number())
             defer { noteScanner(nil) }
-            var added: [VersionID] = []
-            var conflicts: [VersionID: RecordPlace] = [:]
+            var conflicts: [VersionID: RecordPlace] = [:], moved: RecordMoved?
             try storage.scan(control) { record in
                 if loading { scanned.places.append(record.place) }
                 // The next retrieve repairs it.
                 if record.isDamaged { records.knownDamage.note(record.place) }
-                let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: choices, preferred: conflicts)
-                added += result.added
-                if let (id, place) = result.conflict { conflicts[id] = place }
+                do {
+                    let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: [:], preferred: conflicts)
+                    found(result.added)
+                    if let (id, place) = result.conflict { conflicts[id] = place }
+                } catch let error as RecordMoved {
+                    // What it needs may be found later in this scan.
+                    moved = error
+                }
             }
-            added += try lookForBlobs()
+            if let moved { throw moved }
+            found(try lookForBlobs())
             scanned.digests.forget()
-            return (added, conflicts)
+            return conflicts
         }
     }
 
@@ -190,6 +222,7 @@ extension Store {
                 records.knownDamage.forget(header.id, at: knownPlace)
                 return ([], nil)
             }
+            noteCopy(place, of: knownPlace)
             if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
                 return ([], nil)
             }
@@ -250,21 +283,25 @@ extension Store {
         guard try areBasesHere(a), try areBasesHere(b) else { return (a, false) }
         let x: [UInt8]?, y: [UInt8]?
         // If a value is a difference from a value without bytes, its digest is unknown, and the other record is read.
-        do { x = try scanned.digests.of(a, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (b, false) }
+        do { x = try scanned.digests.of(a, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (b, true) }
         do { y = try scanned.digests.of(b, digestOfWhole) } catch let error as StoreError where error.code.isGone { return (a, false) }
         guard let x, let y else {
             // A damaged record is no loss if another record of the version is whole.
-            if x == nil {
+            if x == nil, y == nil || !mayLackBase(a) {
                 noteDamage(a, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: y != nil)
             }
-            if y == nil {
+            if y == nil, x == nil || !mayLackBase(b) {
                 noteDamage(b, "A record of version \(id) is damaged, or does not match the id.", version: id, isOneOfTwo: x != nil)
             }
             return (x == nil && y != nil ? b : a, x == nil)
         }
         if x == y {
             let (first, second) = (try records.hollowCount(a), try records.hollowCount(b))
-            if first == second { return (a, false) }
+            if first == second {
+                // The bytes of the bases may be erased at any time.
+                let isBetter = try mayLackBase(a) && !records.header(b).hasDifferences
+                return (isBetter ? b : a, isBetter)
+            }
             let (better, other) = second < first ? (b, a) : (a, b)
             // While values are being erased, the files of the large ones may be gone before the records that name them.
             return (try hasBlobs(better) || !hasBlobs(other) ? better : other, false)
@@ -274,6 +311,11 @@ extension Store {
             prevailing == a ? b : a,
             "Two different records name version \(id). The one with the smaller digest prevails; this is the other.", version: id)
         return (prevailing, false)
+    }
+
+    /// Returns whether a record may be one that `appendWhole` replaced: its base was erased meanwhile.
+    private func mayLackBase(_ place: RecordPlace) -> Bool {
+        storage.cacheStamp(ErasureNote.name) != 0 && (try? records.header(place).hasDifferences) == true
     }
 
     private func hasBlobs(_ place: RecordPlace) throws -> Bool { try records.header(place).blobs.allSatisfy { try storage.hasBlob($0) } }

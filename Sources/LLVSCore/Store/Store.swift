@@ -159,7 +159,12 @@ public final class Store: @unchecked Sendable {
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
         do {
-            try load(control)
+            let (_, isOpen) = try settleErasures(isOpening: true) { try load(control) }
+            if isOpen || areErasuresNew(since: settledErasures ?? 0) {
+                // While another handle moves records from file to file, a listing of the files can miss both.
+                storage.forgetScanned()
+                _ = try scanAgain(control)
+            }
         } catch {
             giveUp(error)
             throw error
@@ -173,7 +178,6 @@ public final class Store: @unchecked Sendable {
                 + "waiting\(Log.duration(since: began))."
         )
         if hasNewsOfErasures {
-            _ = areErasuresNew()
             erasureState.withLock { $0.isNews = false }
             followIfOrdered()
         }

@@ -29,17 +29,9 @@ extension FileStorage {
         try checkWritable()
         try checkPresence("Erasing values in")
         let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
-        var tries = 0
-        while true {
-            do throws(Errno) { try System.lockExclusively(turn.descriptor); break } catch {
-                // Without locks, a compaction that runs at the same time may bring the bytes back.
-                guard error.code == EWOULDBLOCK else { break }
-                tries += 1
-                if !erasure.isPatient || tries > FileStorage.eraseTries {
-                    return ["Another handle is compacting \(description), or erasing values."]
-                }
-                usleep(2_000)
-            }
+        // Without locks, a compaction that runs at the same time may bring the bytes back.
+        guard waitForLock(turn, isPatient: erasure.isPatient) else {
+            return ["Another handle is compacting \(description), or erasing values."]
         }
         defer { try? System.unlock(turn.descriptor) }
         // A caller of `append` must not add to a segment that is about to be removed.
@@ -63,6 +55,19 @@ extension FileStorage {
         }
         try removeErased()
         return found.compactMap(\.waits)
+    }
+
+    /// Returns false if another handle keeps the lock. On a medium without locks it returns true.
+    private func waitForLock(_ file: OpenFile, isPatient: Bool) -> Bool {
+        var tries = 0
+        while true {
+            do throws(Errno) { try System.lockExclusively(file.descriptor); return true } catch {
+                guard error.code == EWOULDBLOCK else { return true }
+                tries += 1
+                if !isPatient || tries > FileStorage.eraseTries { return false }
+                usleep(2_000)
+            }
+        }
     }
 
     /// Begins another segment with the next append, since the bytes in this one may have to be erased.
@@ -261,6 +266,14 @@ extension FileStorage {
         }
         for place in unused where isGone(place) { noteErased(place) }
     }
+    package func forgetScanned() {
+        state.withLock {
+            for segment in segments
+            where segment !== durability.ownSegment && segment.pinned == nil && !segment.isErased && !segment.replaced && !segment.gone {
+                (segment.position, segment.lastFrame, segment.complete, segment.look) = (0, 0, false, nil)
+            }
+        }
+    }
     package func noteErased(_ place: RecordPlace) {
         state.withLock {
             guard Int(place.segment) < segments.count else { return }
@@ -323,17 +336,23 @@ extension FileStorage {
         }
         try cacheDelete(name)
     }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws {
+    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
         try state.withLock { try checkOpen() }
         try checkPresence("Writing a cache to")
-        try caches.put(name, data, durably: true)
+        // The first cache makes the folder.
+        let lock = try caches.isWritable ? posix("Opening", path) { () throws(Errno) in try directory.root.readable() } : nil
+        if let lock, !waitForLock(lock, isPatient: true) {
+            throw StoreError(.busy, "Changing the orders to erase values in \(description) failed: another handle does the same. Try again.")
+        }
+        defer { if let lock { try? System.unlock(lock.descriptor) } }
+        try caches.put(name, change(caches.get(name)), durably: true)
         guard caches.isWritable else { return }
         try directory.syncDirectory(caches.folder, options.system)
         try directory.syncDirectory(directory.root, options.system)
     }
     package func cacheStamp(_ name: String) -> UInt64 {
         guard let status = try? caches.file(name).status() else { return 0 }
-        return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed)) | 1
+        return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed) ^ status.size << 32) | 1
     }
 }
 

@@ -6,9 +6,11 @@ extension FileStorage {
             try state.withLock {
                 let listed = self.listed; self.listed = nil; return listed
             } ?? segmentNames(control)
+        var isAgain = false
         while true {
-            let vanished = try scan(names, buffer, control, found)
+            let vanished = try scan(names, buffer, control, anew: isAgain, found)
             if vanished.isEmpty { break }
+            isAgain = true
             // Other processes compacted and deleted them since they were listed: a segment that was created later has their content.
             names = try segmentNames(control)
             if vanished.isSubset(of: names) { break }
@@ -17,8 +19,9 @@ extension FileStorage {
     }
 
     /// Reports the new records in the segments of these names. Returns the names that no longer exist.
+    /// - Parameter anew: whether to read segments whose times say that they did not change: they may have changed in the same moment.
     private func scan(
-        _ all: [String], _ buffer: ScanBuffer, _ control: PacedControl, _ found: (ScannedRecord) throws -> Void
+        _ all: [String], _ buffer: ScanBuffer, _ control: PacedControl, anew: Bool, _ found: (ScannedRecord) throws -> Void
     ) throws -> Set<String> {
         var changed: [(segment: Segment, modified: Int64)] = [], vanished: Set<String> = []
         let passedOver = state.withLock { self.passedOver }
@@ -39,13 +42,20 @@ extension FileStorage {
                 if error.code == ENOENT { vanished.insert(name); continue }
                 throw StoreError.posix(error, doing: "Examining the segment", path: place.path)
             }
-            if status != look || isDue, status.isRegularFile { changed.append((segment, status.modified)) }
+            if anew || status != look || isDue, status.isRegularFile { changed.append((segment, status.modified)) }
         }
         // Oldest first: so versions mostly come after their predecessors.
         changed.sort { $0.modified != $1.modified ? $0.modified < $1.modified : $0.segment.name < $1.segment.name }
         for (segment, _) in changed {
             try control.step(0)
             if try scan(segment, buffer, skipping: [], control, found) == .gone { vanished.insert(segment.name) }
+            // A file that is being erased is renamed first. What was read may have been zeros already.
+            let place = directory.segment(segment.name)
+            do throws(Errno) { _ = try place.status() } catch {
+                guard error.code == ENOENT else { continue }
+                state.withLock { damageList.removeAll { $0.file == place.path && damageSet.remove($0) != nil } }
+                vanished.insert(segment.name)
+            }
         }
         return vanished
     }

@@ -48,18 +48,17 @@ extension SQLiteStorage {
         try CacheName.check(name)
         try checkOpen()
         if isReadOnly { state.withLock { memoryCaches[name] = .some(data) }; return }
-        try changeCaches { writer in
-            try data.withUnsafeBytes { bytes in
-                try writer.withLargeValues(bytes.count) {
-                    try writer.query(
-                        "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
-                        bind: { statement in
-                            statement.bind(1, name)
-                            statement.bind(2, Int64(Bytes.crc32c(bytes)))
-                            statement.bind(3, bytes)
-                        })
-                }
-            }
+        try changeCaches { writer in try writer.withLargeValues(data.count) { try putCache(name, data, writer) } }
+    }
+    func putCache(_ name: String, _ data: [UInt8], _ writer: SQLiteConnection) throws {
+        try data.withUnsafeBytes { bytes in
+            try writer.query(
+                "INSERT OR REPLACE INTO caches(name, checksum, data) VALUES(?1, ?2, ?3)", doing: "Writing a cache to",
+                bind: { statement in
+                    statement.bind(1, name)
+                    statement.bind(2, Int64(Bytes.crc32c(bytes)))
+                    statement.bind(3, bytes)
+                })
         }
     }
 

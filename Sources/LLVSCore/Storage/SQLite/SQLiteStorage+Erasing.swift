@@ -6,12 +6,16 @@ extension SQLiteStorage {
         try checkOpen()
         guard !isReadOnly else { throw StorageRange.readOnly(description) }
         let doing = "Erasing values of"
-        var concerned: [RecordPlace] = []
-        try readers.useForScan { connection in
-            try walk(
-                connection, after: 0, thorough: false, skipping: [], looking: { try control.step(0) }, reached: { _ in },
-                found: { if try erasure.concerns($0) { concerned.append($0.place) } }, damage: { _ in })
+        func find() throws -> [RecordPlace] {
+            var concerned: [RecordPlace] = []
+            try readers.useForScan { connection in
+                try walk(
+                    connection, after: 0, thorough: false, skipping: [], looking: { try control.step(0) }, reached: { _ in },
+                    found: { if try erasure.concerns($0) { concerned.append($0.place) } }, damage: { _ in })
+            }
+            return concerned
         }
+        var concerned = try find()
         var moved: [RecordPlace: RecordPlace] = [:]
         writing.lock()
         defer { writing.unlock() }
@@ -22,6 +26,8 @@ extension SQLiteStorage {
         try settle(writer)
         if !concerned.isEmpty {
             try appending(to: writer, doing) {
+                // Another handle may have erased values since. Within the transaction none does.
+                if concerned.contains(where: isGone) { concerned = try find() }
                 for place in concerned {
                     guard let new = try erasure.rewritten(place, isLast: true) else { continue }
                     moved[place] = try replace(place, new.bytes, writer, doing)
@@ -125,8 +131,28 @@ extension SQLiteStorage {
             return names
         }
     }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws {
-        try cachePut(name, data)
+    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
+        try checkOpen()
+        if isReadOnly {
+            try cachePut(name, change(cacheGet(name)))
+        } else {
+            try changeCaches { writer in
+                try writer.withLargeValues {
+                    let doing = "Changing a cache of"
+                    try writer.transaction(doing: doing) {
+                        var old: [UInt8]?
+                        try writer.query(
+                            "SELECT checksum, data FROM caches WHERE name = ?1", doing: doing, bind: { $0.bind(1, name) },
+                            row: {
+                                let data = $0.bytes(1)
+                                if Int64(Bytes.crc32c(data)) == $0.integer(0) { old = try Memory.copy(data, doing) }
+                                return false
+                            })
+                        try putCache(name, change(old), writer)
+                    }
+                }
+            }
+        }
         state.withLock { needsSync = true }
         try sync()
         guard !isReadOnly else { return }

@@ -95,7 +95,7 @@ extension Store {
 
     /// Calls with the records of all versions, also of those that wait for others.
     func forEachRecord(_ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
-        let (rows, waiting) = lock.withRead { (dag.rows.count, pending.records.map { ($0.key, $0.value.place) }) }
+        let (rows, waiting) = lock.withRead { (dag.rows.count, Array(pending.records.keys)) }
         for i in 0..<rows {
             let found = lock.withRead { dag.isLive(i) ? (dag.id(UInt32(truncatingIfNeeded: i)), dag.rows[i].place) : nil }
             guard let found else { continue }
@@ -103,7 +103,11 @@ extension Store {
             try Memory.check()
             try body(found.0, found.1)
         }
-        for (id, place) in waiting { try body(id, place) }
+        for id in waiting {
+            // A version that was admitted meanwhile may be read in another record.
+            guard let place = recordPlaces(of: id).first else { continue }
+            try body(id, place)
+        }
     }
 
     /// The prefix of the ids of values that say which conflicts were reviewed. Their bytes have both sides of a conflict.
@@ -194,12 +198,11 @@ extension Store {
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
         let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
             .map { $0.json }
-        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
-        guard note.lines.count + orders.count <= ErasureNote.most else {
+        let count = try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.count
+        guard count + orders.count <= ErasureNote.most else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most). "
-                    + "Erase more values at once.")
+                "\(description) has \(count) orders to erase values, and holds at most \(ErasureNote.most). Erase more values at once.")
         }
         let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
         var isFirst = true
@@ -221,14 +224,17 @@ extension Store {
             guard isFirst else { continue }
             isFirst = false
             report.orders = orders.map(EraseOrder.id(of:))
-            for json in orders {
-                let name = EraseOrder.name(of: json)
-                note.lines.removeAll { $0.order == name }
-                note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false))
-            }
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+            try storage.cacheChangeDurably(ErasureNote.name) { bytes in
+                var note = ErasureNote(bytes)
+                for json in orders {
+                    let name = EraseOrder.name(of: json)
+                    note.lines.removeAll { $0.order == name }
+                    note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false))
+                }
+                return note.bytes
+            }
         }
     }
 
@@ -256,30 +262,38 @@ extension Store {
         let thread = llvs_shim_thread_number()
         erasureState.withLock { $0.follower = thread }
         defer { erasureState.withLock { $0.follower = nil } }
-        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
-        guard note.lines.contains(where: { !$0.isFollowed }) else { return [] }
+        let open = try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.filter { !$0.isFollowed }
+        guard !open.isEmpty else { return [] }
         var targets: [VersionID: [Int]] = [:]
-        for line in note.lines where !line.isFollowed {
+        for line in open {
             for (version, changes) in try order(line)?.what ?? [:] { targets[version, default: []] += changes }
         }
-        // The plan includes differences that other handles stored meanwhile. Differences that they store later are made again.
-        try reloadHistory()
-        let plan = try ErasurePlan(targets, in: self, control)
-        removeCachesOfValues(storage)
-        let waiting = try withCommitLock {
-            noteScanner(thread)
-            defer { noteScanner(nil) }
-            return try storage.erase(PlannedErasure(self, plan, isPatient: isPatient) { [self] in try move($0, plan) }, control)
+        let waiting = try withRecordsThatMove(times: 4) {
+            // The plan includes differences that other handles stored until now: all segments are read, since the time of one that was
+            // written just now may be the same as before. Values of differences that are stored later are stored whole as well.
+            storage.forgetScanned()
+            try reloadHistory()
+            let plan = try ErasurePlan(targets, in: self, control)
+            removeCachesOfValues(storage)
+            return try withCommitLock {
+                noteScanner(thread)
+                defer { noteScanner(nil) }
+                return try storage.erase(PlannedErasure(self, plan, isPatient: isPatient) { [self] in try move($0, plan) }, control)
+            }
         }
         dropCopies()
         removeCachesOfValues(storage)
         if waiting.isEmpty {
-            for i in note.lines.indices { note.lines[i].isFollowed = true }
-            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+            let followed = Set(open.map(\.order))
+            // Other handles may have added orders meanwhile.
+            try storage.cacheChangeDurably(ErasureNote.name) { bytes in
+                var note = ErasureNote(bytes)
+                for i in note.lines.indices where followed.contains(note.lines[i].order) { note.lines[i].isFollowed = true }
+                return note.bytes
+            }
         }
-        // From here on, this handle has nothing in memory that is older than the orders.
-        let stamp = storage.cacheStamp(ErasureNote.name)
-        erasureState.withLock { ($0.isWaiting, $0.stamp) = (!waiting.isEmpty, stamp) }
+        erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
+        _ = try settleErasures { try scanAgain(control) }
         Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
         return waiting
     }
@@ -320,27 +334,47 @@ extension Store {
 
     // MARK: Erasures of other handles
 
+    /// Notes another record of a version, whose first record another handle may be about to remove. No later scan finds this one.
+    func noteCopy(_ copy: RecordPlace, of place: RecordPlace) {
+        guard storage.canErase, lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return }
+        guard !storage.isGone(copy) else { return }
+        erasureState.withLock { if $0.places.count < ErasureState.mostPlaces { $0.places[place] = copy } }
+    }
+
     /// Returns where to read a record in which damage was found; nil if there is no other place.
     func whereNow(_ place: RecordPlace) -> RecordPlace? {
-        let thread = llvs_shim_thread_number(), began = Clock.steady()
-        guard place.segment != ProvisionalRecords.segment, lock.withRead({ commits.unpublished.scanner }) != thread else { return nil }
+        let began = Clock.steady()
+        guard place.segment != ProvisionalRecords.segment else { return nil }
         guard lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return nil }
-        let (isFruitless, moves, stamp) = erasureState.withLock { (began < $0.fruitless + 1, $0.moves, $0.stamp) }
+        let (isFruitless, moves, settled) = erasureState.withLock { (began < $0.fruitless + 1, $0.moves, $0.settled) }
         guard !isFruitless else { return nil }
-        if let new = erasureState.withLock({ $0.newPlace(of: place) }) {
-            lock.withWrite { dag.moveRecords([place: new], [:]) }
+        if let new = erasureState.withLock({ $0.newPlace(of: place) }), !storage.isGone(new) {
+            // A copy that was found before the record was removed may have another header.
+            var reader = records.reader(new)
+            if let header = try? records.header(&reader, new) {
+                lock.withWrite { dag.moveRecords([place: new], [header.id: header.checksum]) }
+            }
             return new
         }
-        guard storage.isGone(place) || storage.cacheStamp(ErasureNote.name) != stamp else { return nil }
+        // A thread that scans cannot begin another scan.
+        guard !isScanning else { return nil }
+        guard storage.isGone(place) || storage.cacheStamp(ErasureNote.name) != settled else { return nil }
         let ordinal = lock.withRead { dag.rows.firstIndex { $0.place == place } }
         storage.forgetScanned()
         _ = try? reloadHistory()
+        // Another thread may have found the new place meanwhile.
+        if let new = erasureState.withLock({ $0.newPlace(of: place) }) { return new }
         guard let ordinal, erasureState.withLock({ $0.moves != moves }) else {
-            erasureState.withLock { $0.fruitless = Clock.steady() }
+            if !storage.isGone(place) { erasureState.withLock { $0.fruitless = Clock.steady() } }
             return nil
         }
         return lock.withRead { dag.rows[ordinal].place }
     }
+
+    func isMoving(_ place: RecordPlace) -> Bool {
+        isScanning && storage.isGone(place) && storage.cacheStamp(ErasureNote.name) != 0
+    }
+    private var isScanning: Bool { lock.withRead { commits.unpublished.scanner } == llvs_shim_thread_number() }
 
     /// Follows erasures of other handles in this handle, after a record with orders was found. If an order waits, perhaps for a segment of
     /// this handle, it is followed here.
@@ -349,10 +383,8 @@ extension Store {
         let thread = llvs_shim_thread_number()
         guard erasureState.withLock({ $0.follower != thread }) else { return [] }
         erasureState.withLock { $0.isNews = false }
-        let added = try scanAgain(control)
-        _ = areErasuresNew()
-        dropCopies()
-        guard try hasOpenOrders() else { return added }
+        let (added, isOpen) = try settleErasures { try scanAgain(control) }
+        guard isOpen else { return added }
         erasureState.withLock { $0.isNews = true }
         guard !storage.isReadOnly, storage.canErase else { return added }
         if isPatient {
@@ -360,10 +392,33 @@ extension Store {
         } else {
             _ = try erasing.runUnlessBusy("Erasing values of \(description)") { try followOrders(control, isPatient: false) }
         }
-        let isOpen = try hasOpenOrders()
-        erasureState.withLock { $0.isNews = isOpen }
+        let isStillOpen = try hasOpenOrders()
+        erasureState.withLock { $0.isNews = isStillOpen }
         return added
     }
+
+    /// Notes whether all orders were followed before the storage was scanned, and nothing in memory is older than that scan.
+    /// - Parameter isOpening: whether nothing is in memory yet.
+    /// - Returns: what the scan returned, and whether an order was open.
+    func settleErasures<R>(isOpening: Bool = false, _ scan: () throws -> R) throws -> (R, isOpen: Bool) {
+        let stamp = storage.canErase ? storage.cacheStamp(ErasureNote.name) : 0
+        let isOpen = try stamp != 0 && hasOpenOrders()
+        let result = try scan()
+        if stamp != 0 || lock.withRead({ erasureParts }) != nil {
+            if !isOpening { dropCopies() }
+            erasureState.withLock { $0.settled = isOpen ? nil : stamp }
+        }
+        return (result, isOpen)
+    }
+    /// The stamp of the orders when all of them were followed, and this handle had nothing older in memory. Nil while an order is not
+    /// followed: then values that are saved are no differences, since their bases may be about to lose their bytes.
+    var settledErasures: UInt64? {
+        guard let parts = lock.withRead({ erasureParts }) else { return 0 }
+        return parts.state.withLock { $0.settled }
+    }
+    /// Returns whether orders were made or followed since they were settled.
+    func areErasuresNew(since settled: UInt64) -> Bool { storage.cacheStamp(ErasureNote.name) != settled }
+
     /// Tells the storage which segments have records that are read.
     func noteUsedSegments() {
         let used = lock.withRead {
@@ -378,16 +433,6 @@ extension Store {
     /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
     func hasOpenOrdersNow() -> Bool {
         storage.cacheStamp(ErasureNote.name) != 0 && (try? hasOpenOrders()) ?? true
-    }
-
-    /// Returns whether orders were made or followed since this was last called.
-    func areErasuresNew() -> Bool {
-        let stamp = storage.cacheStamp(ErasureNote.name)
-        guard stamp != 0 || lock.withRead({ erasureParts }) != nil else { return false }
-        return erasureState.withLock { state in
-            defer { state.stamp = stamp }
-            return state.stamp != stamp
-        }
     }
 
     /// Releases the memory that holds values, and where they were.
@@ -447,13 +492,18 @@ extension Store {
     }
 }
 
-/// Values were erased after differences were made, and before they were stored.
-struct ErasedMeanwhile: Error {}
+/// A scan read a record that another handle, which erases values, was moving. The next scan finds it at its new place.
+struct RecordMoved: Error {
+    /// What was read at the old place.
+    let error: StoreError
+}
 
 /// Knows which values were erased, and where their records are.
 protocol KnownErasures: AnyObject, Sendable {
     /// Returns where to read a record in which damage was found; nil if there is no other place.
     func whereNow(_ place: RecordPlace) -> RecordPlace?
+    /// Returns whether this thread scans the storage, and another handle removed the record from its place meanwhile.
+    func isMoving(_ place: RecordPlace) -> Bool
     /// Returns whether an order that counts on this device names a value.
     func isErased(_ id: ValueID, _ version: VersionID) -> Bool
 }
@@ -489,7 +539,7 @@ struct ErasureState {
     var isWaiting = false
     /// Whether a record with orders was found, which another handle may be following.
     var isNews = false
-    /// Where records were moved.
+    /// Where records were moved, or are as well.
     var places: [RecordPlace: RecordPlace] = [:]
     /// Readers that find damage because of a move beyond these try again once they are called again.
     static let mostPlaces = 1 << 18
@@ -504,8 +554,8 @@ struct ErasureState {
     }
     /// The number of the thread that follows orders.
     var follower: UInt32?
-    /// The stamp of the cache with the orders at the last look.
-    var stamp: UInt64 = 0
+    /// `Store.settledErasures`.
+    var settled: UInt64? = 0
     /// How often records were found to have moved because others erased values.
     var moves: UInt64 = 0
     /// When damage was last looked into without finding that records had moved.

@@ -67,11 +67,10 @@ extension Store {
     private func store<Items>(_ items: inout Items, keeping: Keeping) throws -> Bool
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         do {
-            do { try append(&items, keeping: keeping) } catch is ErasedMeanwhile {
-                // The bases of differences may have no bytes any more.
-                try reloadHistory()
-                _ = try lookForErasures(.none, isPatient: true)
-                try append(&items, keeping: keeping)
+            let settled = settledErasures
+            try append(&items, keeping: keeping, withDifferences: settled != nil)
+            if let settled, items.contains(where: { $0.hasDifferences }), areErasuresNew(since: settled) {
+                try appendWhole(&items, keeping: keeping)
             }
             try makeDurable(items)
         } catch {
@@ -90,6 +89,17 @@ extension Store {
             for item in items where replaced[item.ordinal] != nil { maps.drop(item.ordinal) }
         }
         return othersWait
+    }
+
+    /// Appends the versions a second time, without differences: another handle may have erased the bytes of the bases before the first
+    /// records were there, so that it did not see them.
+    private func appendWhole<Items>(_ items: inout Items, keeping: Keeping) throws
+    where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
+        erasureState.withLock { $0.isNews = true }
+        do { try append(&items, keeping: keeping, withDifferences: false) } catch var error as StoreError {
+            error.code = .unknownOutcome
+            throw unconfirmed(items, error)
+        }
     }
 
     /// Publishes stored versions. If a scan has found the same version of another process meanwhile, that one prevails.
@@ -118,7 +128,7 @@ extension Store {
     // MARK: Appending
 
     /// Makes the records and appends them as one batch.
-    private func append<Items>(_ items: inout Items, keeping: Keeping) throws
+    private func append<Items>(_ items: inout Items, keeping: Keeping, withDifferences: Bool) throws
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         var own: [VersionID: UInt32] = [:]
         if items.count > 1, items.contains(where: { $0.draft.traits.contains(.preserves) }) {
@@ -130,7 +140,7 @@ extension Store {
         try commits.encoders.with { encoder in
             do {
                 for i in items.indices {
-                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, &batch, &blobs)
+                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, withDifferences: withDifferences, &batch, &blobs)
                     guard items.count > 1 else { break }
                     if encoder.recordSize <= encoder.sizes.piece {
                         try encoder.pieces(items[i].draft.changes).forEach { piece in
@@ -153,7 +163,6 @@ extension Store {
                         return try noting(items) {
                             try withCommitLock {
                                 try checkOpen()
-                                if items.contains(where: { $0.hasDifferences }), areErasuresNew() { throw ErasedMeanwhile() }
                                 return try storage.append(records)
                             }
                         }
@@ -172,7 +181,7 @@ extension Store {
 
     /// Prepares the record of a version, stores its large values, and notes how the version changes the map.
     private func encode(
-        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32],
+        _ item: inout Storing, by encoder: RecordEncoder, keeping: Keeping, beside own: [VersionID: UInt32], withDifferences: Bool,
         _ batch: inout DifferenceBatch, _ blobs: inout [BlobID]
     ) throws {
         let draft = item.draft, isKept = draft.changes.count <= keeping.most
@@ -181,7 +190,8 @@ extension Store {
         try Memory.check()
         defer { blobs += encoder.blobs }
         // If all values are too small for differences, skip the search for them.
-        if draft.version.valueDataSize >= UInt64(Differencing.sizes.lowerBound), differencing.isUsed {
+        item.ways = []
+        if withDifferences, draft.version.valueDataSize >= UInt64(Differencing.sizes.lowerBound), differencing.isUsed {
             item.ways = try encodeDifferences(draft, by: encoder, keeping: keeping, batch)
             batch.keep(item.ordinal, item.ways)
         } else {
