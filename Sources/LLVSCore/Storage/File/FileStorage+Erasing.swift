@@ -95,7 +95,10 @@ extension FileStorage {
         let buffer = ScanBuffer()
         for name in try segmentNames(control).sorted() {
             let place = directory.segment(name)
-            guard let file = try? OpenFile(place, O_RDWR), let status = try? System.status(file.descriptor), status.isRegularFile,
+            guard let file = try? OpenFile(place, O_RDWR) else { continue }
+            // Before anything is read: otherwise its writer could add records, and leave it, after it was read to its end.
+            let isUnlocked = isUnlocked(file)
+            guard let status = try? System.status(file.descriptor), status.isRegularFile,
                 let (id, start, problem) = try SegmentFile.begin(file, place.path, name: name, size: status.size, damage: { _ in })
             else { continue }
             let sealed = try posix("Reading the segment", place.path) { () throws(Errno) in
@@ -117,7 +120,7 @@ extension FileStorage {
                     if concerns { own.formUnion(header.blobs) } else { blobs.formUnion(header.blobs) }
                 },
                 damage: { _ in isDamaged = true })
-            let isFree = sealed || isUnlocked(file)
+            let isFree = sealed || isUnlocked
             // Bytes that a killed writer left after the last frame may be a part of an erased value.
             if !isConcerned, !scanner.finished, isFree { isConcerned = try hasTail(file, place.path, scanner.position, status.size) }
             guard isConcerned else { continue }
