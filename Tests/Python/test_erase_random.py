@@ -1,4 +1,4 @@
-"""Random saves, merges, compactions and erasures beside a model: nothing erased is left in any file, and everything else reads as before."""
+"""Random saves, merges, compactions and erasures beside a model: no file has what was erased, and everything else reads as before."""
 
 from __future__ import annotations
 

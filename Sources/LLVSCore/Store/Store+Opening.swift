@@ -215,14 +215,14 @@ extension Store {
             if knownPlace == place { return ([], nil) }
             if !loading, storage.isGone(knownPlace) {
                 // Another handle erased values. If the new record is damaged, the next scan may find another one.
-                guard try digestOfWhole(place) != nil else { return ([], nil) }
+                guard try digestOfWhole(place) != nil, hasBases(place, header) else { return ([], nil) }
                 storage.noteErased(knownPlace)
                 move([knownPlace: place], [header.id: header.checksum])
                 erasureState.withLock { $0.moves &+= 1 }
                 records.knownDamage.forget(header.id, at: knownPlace)
                 return ([], nil)
             }
-            noteCopy(place, of: knownPlace)
+            if hasBases(place, header) { noteCopy(place, of: knownPlace) }
             if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
                 return ([], nil)
             }
@@ -316,6 +316,17 @@ extension Store {
     /// Returns whether a record may be one that `appendWhole` replaced: its base was erased meanwhile.
     private func mayLackBase(_ place: RecordPlace) -> Bool {
         storage.cacheStamp(ErasureNote.name) != 0 && (try? records.header(place).hasDifferences) == true
+    }
+
+    /// Returns false if a value of the record cannot be read because its base was erased.
+    private func hasBases(_ place: RecordPlace, _ header: RecordHeader) -> Bool {
+        guard header.hasDifferences, mayLackBase(place) else { return true }
+        do {
+            try records.forEachChange(place) { entry, header in
+                if entry.isDifference { try records.withValue(entry, in: place, of: header.id) { _ in } }
+            }
+            return true
+        } catch { return false }
     }
 
     private func hasBlobs(_ place: RecordPlace) throws -> Bool { try records.header(place).blobs.allSatisfy { try storage.hasBlob($0) } }

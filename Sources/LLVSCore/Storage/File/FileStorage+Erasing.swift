@@ -345,7 +345,8 @@ extension FileStorage {
         // The first cache makes the folder.
         let lock = try caches.isWritable ? posix("Opening", path) { () throws(Errno) in try directory.root.readable() } : nil
         if let lock, !waitForLock(lock, isPatient: true) {
-            throw StoreError(.busy, "Changing the orders to erase values in \(description) failed: another handle does the same. Try again.")
+            throw StoreError(
+                .busy, "Changing the orders to erase values in \(description) failed: another handle does the same. Try again.")
         }
         defer { if let lock { try? System.unlock(lock.descriptor) } }
         try caches.put(name, change(caches.get(name)), durably: true)

@@ -351,7 +351,7 @@ extension Store {
         if let new = erasureState.withLock({ $0.newPlace(of: place) }), !storage.isGone(new) {
             // A copy that was found before the record was removed may have another header.
             var reader = records.reader(new)
-            if let header = try? records.header(&reader, new) {
+            if storage.isGone(place), let header = try? records.header(&reader, new) {
                 lock.withWrite { dag.moveRecords([place: new], [header.id: header.checksum]) }
             }
             return new
