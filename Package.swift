@@ -14,7 +14,7 @@ let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":l
 
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
 let modules: [Target.Dependency] = [
-    "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSPlaces", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
+    "LLVSServices", "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
     "LLVSCore",
 ]
 let engine = modules + ["LLVS"]
@@ -49,17 +49,15 @@ let package = Package(
         .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"]),
         .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "LLVSCore", "CNetwork"], swiftSettings: forSize),
         .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"], swiftSettings: forSize),
+        // Lists the services of the modules above it here, for URLs. A program without it has a module of its own that lists none.
         .target(
-            name: "LLVSPlaces", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"],
+            name: "LLVSServices", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSCore", "CLLVSShims"],
             swiftSettings: forSize),
         .target(name: "LLVSLive", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(
             name: "LLVSCoordinator",
-            dependencies: [
-                "LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSDocuments", "LLVSCore",
-                "CLLVSShims",
-            ], swiftSettings: forSize),
+            dependencies: ["LLVSMerge", "LLVSUpkeep", "LLVSExchange", "LLVSDocuments", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         // What a Swift program imports: all of them.
         .target(name: "LLVS", dependencies: modules),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
