@@ -2,7 +2,7 @@ import CLLVSShims
 
 /// Lists the services of the modules below: what `RemoteService.linked` calls.
 @_cdecl("llvs_shim_list_services")
-public func listServices(_ list: UnsafeMutableRawPointer?) {
+package func listServices(_ list: UnsafeMutableRawPointer?) {
     guard let list else { return }
     Unmanaged<RemoteServiceList>.fromOpaque(list).takeUnretainedValue().services += RemoteService.servers + RemoteService.clouds
 }
