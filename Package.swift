@@ -67,9 +67,8 @@ let package = Package(
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
         // The functions of links are apart: another module has the same names in a library without the network, and refuses each call.
         .target(name: "LLVSABI", dependencies: withoutNetwork + ["LLVSTesting", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
-        .target(
-            name: "LLVSABILinks", dependencies: ["LLVSABI", "LLVSLive", "LLVSExchange", "LLVSCore", "CLLVS", "CLLVSShims"],
-            swiftSettings: forSize),
+        // It depends on all modules, so that a build of the whole library has what programs in Swift import.
+        .target(name: "LLVSABILinks", dependencies: engine + ["LLVSABI", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSABIWithoutNetwork", dependencies: ["LLVSABI", "LLVSCore", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSTestSupport", dependencies: engine + ["LLVSTesting"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
