@@ -8,25 +8,25 @@ import PackageDescription
 // CMake sets this: modules that wait for disks and servers, and those that only call others, are then compiled for size. Nobody may depend
 // on a package with such flags, so other builds do without them.
 let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
+// CMake sets "size" for the library without the network: all modules but the first are then compiled for size.
+let forSmallSize = Context.environment["LLVS_DISTRIBUTION"] == "size" ? forSize : []
 
 // The shared library carries the SHA-256 of libcrypto, so that it runs where there is none. A program in Swift links with the system's.
 let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":libcrypto.a"
 
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
-let modules: [Target.Dependency] = [
-    "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSPlaces", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
-    "LLVSCore",
-]
+let withoutNetwork: [Target.Dependency] = ["LLVSCoordinator", "LLVSUpkeep", "LLVSExchange", "LLVSMerge", "LLVSDocuments", "LLVSCore"]
+let modules = withoutNetwork + ["LLVSServices", "LLVSLive", "LLVSCloud", "LLVSNetwork"]
 let engine = modules + ["LLVS"]
 
 let package = Package(
     name: "llvs",
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
-        .library(name: "llvs", type: .dynamic, targets: ["LLVSABI"]),
+        .library(name: "llvs", type: .dynamic, targets: ["LLVSABI", "LLVSABILinks", "LLVSServices"]),
         .library(name: "LLVS", targets: ["LLVS", "LLVSAsync"]),
         // For Tests/Fuzz, which is not a part of this package.
-        .library(name: "LLVSABI", targets: ["LLVSABI"]),
+        .library(name: "LLVSABI", targets: ["LLVSABI", "LLVSABILinks"]),
     ],
     targets: [
         // include/llvs.h as a Clang module: the contract, redeclared nowhere.
@@ -44,30 +44,32 @@ let package = Package(
         // The engine, from the lowest module to the highest; ARCHITECTURE.md says what is in each. It knows nothing of C.
         // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.
         .target(name: "LLVSCore", dependencies: ["CLLVSShims", "CSQLite"]),
-        .target(name: "LLVSDocuments", dependencies: ["LLVSCore"]),
-        .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "LLVSCore", "CLLVSShims"]),
-        .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"]),
+        .target(name: "LLVSDocuments", dependencies: ["LLVSCore"], swiftSettings: forSmallSize),
+        .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "LLVSCore", "CLLVSShims"], swiftSettings: forSmallSize),
+        .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"], swiftSettings: forSmallSize),
         .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "LLVSCore", "CNetwork"], swiftSettings: forSize),
         .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"], swiftSettings: forSize),
+        // Lists the services of the modules above it here, for URLs. A program without it has a module of its own that lists none.
         .target(
-            name: "LLVSPlaces", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"],
+            name: "LLVSServices", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSCore", "CLLVSShims"],
             swiftSettings: forSize),
         .target(name: "LLVSLive", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSUpkeep", dependencies: ["LLVSExchange", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         .target(
             name: "LLVSCoordinator",
-            dependencies: [
-                "LLVSMerge", "LLVSPlaces", "LLVSUpkeep", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSDocuments", "LLVSCore",
-                "CLLVSShims",
-            ], swiftSettings: forSize),
+            dependencies: ["LLVSMerge", "LLVSUpkeep", "LLVSExchange", "LLVSDocuments", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         // What a Swift program imports: all of them.
         .target(name: "LLVS", dependencies: modules),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
         .target(name: "LLVSAsync", dependencies: engine),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
-        .target(name: "LLVSTesting", dependencies: engine, swiftSettings: forSize),
+        .target(name: "LLVSTesting", dependencies: withoutNetwork, swiftSettings: forSize),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
-        .target(name: "LLVSABI", dependencies: engine + ["LLVSTesting", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
+        // The functions of links are apart: another module has the same names in a library without the network, and refuses each call.
+        .target(name: "LLVSABI", dependencies: withoutNetwork + ["LLVSTesting", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
+        // It depends on all modules, so that a build of the whole library has what programs in Swift import.
+        .target(name: "LLVSABILinks", dependencies: engine + ["LLVSABI", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
+        .target(name: "LLVSABIWithoutNetwork", dependencies: ["LLVSABI", "LLVSCore", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSTestSupport", dependencies: engine + ["LLVSTesting"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
         .executableTarget(name: "simulate", dependencies: engine + ["LLVSTestSupport"], path: "Tests/Simulator"),
@@ -78,6 +80,12 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The library without network, clouds and links: CMake's option LLVS_NETWORK. It has modules of the whole library, and one of its own in
+// the place of those that are left out. So one folder of build products serves both.
+if Context.environment["LLVS_DISTRIBUTION"] != nil || Context.environment["LLVS_WHOLE_TREE"] != nil {
+    package.products.append(.library(name: "llvs-local", type: .dynamic, targets: ["LLVSABI", "LLVSABIWithoutNetwork"]))
+}
 
 // Typed models for Swift programs, and the bridge to swift-log. Each is behind a trait, without which its dependency is not fetched. The
 // shared library has neither, so its build fetches nothing.
@@ -123,7 +131,7 @@ if Context.environment["LLVS_DISTRIBUTION"] == nil {
 if Context.environment["LLVS_WHOLE_TREE"] != nil {
     package.targets += [
         .target(
-            name: "FuzzTargets", dependencies: engine + ["LLVSABI"], path: "Tests/Fuzz/Sources/FuzzTargets",
+            name: "FuzzTargets", dependencies: engine + ["LLVSABI", "LLVSABILinks"], path: "Tests/Fuzz/Sources/FuzzTargets",
             swiftSettings: [.swiftLanguageMode(.v5)]),
         .executableTarget(
             name: "fuzz-files", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Sources/fuzz-files",

@@ -11,6 +11,7 @@ if(PROJECT_VERSION_MAJOR EQUAL 0)
 endif()
 set(LLVS_REAL_NAME "libllvs.so.${PROJECT_VERSION}")
 set(LLVS_LIBRARY_DIR "${PROJECT_BINARY_DIR}/lib")
+option(LLVS_NETWORK "Servers, cloud drives and direct connections. OFF: a smaller library, in which these are UNSUPPORTED" ON)
 set(LLVS_SWIFT_SCRATCH "${PROJECT_BINARY_DIR}/swift" CACHE PATH "Where SwiftPM keeps its products")
 
 # The linker's list of exports, made from include/llvs.symbols: those names with their symbol versions, and nothing of the
@@ -63,22 +64,53 @@ endforeach()
 # The names of Unicode's characters stay out: Sources/CLLVSShims/unicode_names.c.
 list(APPEND LLVS_SWIFT_FLAGS -Xlinker --wrap=_swift_stdlib_getScalarName)
 
-file(MAKE_DIRECTORY "${LLVS_LIBRARY_DIR}")
-set(llvs_built "${LLVS_SWIFT_SCRATCH}/release/libllvs.so")
+# Swift's runtime marks its functions so that linkers keep all of them, 0.9 MB that nothing here uses. The library is linked with a copy
+# without the marks: collectable.c. Swift's compiler puts the folder of the original first, so a script in the place of the linker puts
+# that of the copy before it.
+execute_process(COMMAND "${SWIFT_EXECUTABLE}" -print-target-info OUTPUT_VARIABLE llvs_swift_target COMMAND_ERROR_IS_FATAL ANY)
+string(JSON llvs_swift_resources GET "${llvs_swift_target}" paths runtimeResourcePath)
+set(llvs_runtime_name "${CMAKE_STATIC_LIBRARY_PREFIX}swiftCore${CMAKE_STATIC_LIBRARY_SUFFIX}")
+set(llvs_runtime "${llvs_swift_resources}_static/linux/${llvs_runtime_name}")
+cmake_path(GET llvs_swift_resources PARENT_PATH llvs_swift_root)
+find_program(LLVS_LLD ld.lld REQUIRED HINTS "${llvs_swift_root}/../bin" DOC "The linker of the Swift toolchain")
+set(LLVS_RUNTIME_DIR "${PROJECT_BINARY_DIR}/runtime")
+file(CONFIGURE OUTPUT "${LLVS_RUNTIME_DIR}/ld.lld" CONTENT "#!/bin/sh\nexec '@LLVS_LLD@' '-L@LLVS_RUNTIME_DIR@' \"$@\"\n" @ONLY)
+file(CHMOD "${LLVS_RUNTIME_DIR}/ld.lld" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+list(APPEND LLVS_SWIFT_FLAGS -Xswiftc -ld-path=${LLVS_RUNTIME_DIR}/ld.lld)
+add_executable(llvs_collectable EXCLUDE_FROM_ALL cmake/collectable.c)
+target_compile_options(llvs_collectable PRIVATE -std=c99 -Wall -Wextra -Werror)
+set_target_properties(llvs_collectable PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${LLVS_RUNTIME_DIR}")
+add_custom_command(OUTPUT "${LLVS_RUNTIME_DIR}/${llvs_runtime_name}"
+    COMMAND llvs_collectable "${llvs_runtime}" "${LLVS_RUNTIME_DIR}/${llvs_runtime_name}"
+    DEPENDS llvs_collectable "${llvs_runtime}" VERBATIM)
+add_custom_target(llvs_runtime DEPENDS "${LLVS_RUNTIME_DIR}/${llvs_runtime_name}")
 
-# Always run: only SwiftPM knows whether anything has to be compiled, and it finds out in a second.
-add_custom_target(llvs_library ALL
-    COMMAND "${CMAKE_COMMAND}" -E env LLVS_DISTRIBUTION=1
-            "${SWIFT_EXECUTABLE}" build --configuration release --product llvs
-            --package-path "${PROJECT_SOURCE_DIR}" --scratch-path "${LLVS_SWIFT_SCRATCH}" ${LLVS_SWIFT_FLAGS}
-    COMMAND "${CMAKE_COMMAND}" "-DBUILT=${llvs_built}" "-DDESTINATION=${LLVS_LIBRARY_DIR}"
-            "-DREAL_NAME=${LLVS_REAL_NAME}" "-DSONAME=${LLVS_SONAME}" "-DSTRIP=${CMAKE_STRIP}"
-            "-DOBJCOPY=${CMAKE_OBJCOPY}"
-            -P "${PROJECT_SOURCE_DIR}/cmake/StageLibrary.cmake"
-    BYPRODUCTS "${LLVS_LIBRARY_DIR}/${LLVS_REAL_NAME}" "${LLVS_LIBRARY_DIR}/${LLVS_SONAME}" "${LLVS_LIBRARY_DIR}/libllvs.so"
-    COMMENT "Building ${LLVS_REAL_NAME} with SwiftPM"
-    USES_TERMINAL VERBATIM)
+# llvs_swift_library(<target> <product> <folder> <distribution> [ALL]): builds a product of Package.swift, and puts it stripped into the
+# folder. It always runs: only SwiftPM knows whether anything has to be compiled, and it finds out in a second.
+function(llvs_swift_library target product folder distribution)
+    file(MAKE_DIRECTORY "${folder}")
+    add_custom_target(${target} ${ARGN}
+        COMMAND "${CMAKE_COMMAND}" -E env LLVS_DISTRIBUTION=${distribution}
+                "${SWIFT_EXECUTABLE}" build --configuration release --product ${product}
+                --package-path "${PROJECT_SOURCE_DIR}" --scratch-path "${LLVS_SWIFT_SCRATCH}" ${LLVS_SWIFT_FLAGS}
+        COMMAND "${CMAKE_COMMAND}" "-DBUILT=${LLVS_SWIFT_SCRATCH}/release/lib${product}.so" "-DDESTINATION=${folder}"
+                "-DREAL_NAME=${LLVS_REAL_NAME}" "-DSONAME=${LLVS_SONAME}" "-DSTRIP=${CMAKE_STRIP}"
+                "-DOBJCOPY=${CMAKE_OBJCOPY}"
+                -P "${PROJECT_SOURCE_DIR}/cmake/StageLibrary.cmake"
+        BYPRODUCTS "${folder}/${LLVS_REAL_NAME}" "${folder}/${LLVS_SONAME}" "${folder}/libllvs.so"
+        COMMENT "Building ${LLVS_REAL_NAME} with SwiftPM (${product})"
+        USES_TERMINAL VERBATIM)
+    add_dependencies(${target} llvs_runtime)
+endfunction()
 
+if(LLVS_NETWORK)
+    llvs_swift_library(llvs_library llvs "${LLVS_LIBRARY_DIR}" 1 ALL)
+    # The library without the network, of the same modules: for scripts/suites/32-local.
+    llvs_swift_library(llvs_local_library llvs-local "${PROJECT_BINARY_DIR}/local" 1)
+    add_dependencies(llvs_local_library llvs_library)
+else()
+    llvs_swift_library(llvs_library llvs-local "${LLVS_LIBRARY_DIR}" size ALL)
+endif()
 add_library(llvs SHARED IMPORTED GLOBAL)
 add_library(llvs::llvs ALIAS llvs)
 add_dependencies(llvs llvs_library)

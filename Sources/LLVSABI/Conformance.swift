@@ -1,6 +1,6 @@
 import CLLVS
 import Glibc
-import LLVS
+import LLVSCoordinator
 import LLVSTesting
 
 // MARK: Conformance (llvs_testing.h)

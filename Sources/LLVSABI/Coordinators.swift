@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 // MARK: Coordinator
 

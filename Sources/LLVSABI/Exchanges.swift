@@ -1,6 +1,6 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSCoordinator
 
 // MARK: Exchange
 
@@ -17,7 +17,7 @@ final class ExchangeHandle: Handle, @unchecked Sendable {
     override func checkReentry() throws { try exchange.store.checkReentry() }
 }
 
-func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
+package func exchange(_ pointer: OpaquePointer?) throws -> Exchange {
     let exchange = try handle(pointer, ExchangeHandle.self, "exchange").exchange
     // For calls that would not notice by themselves that the exchange is closed.
     try exchange.checkOpen()
@@ -62,7 +62,7 @@ final class HostCredentials: Sendable {
         guard let fn else { return nil }
         self.fn = fn; self.payload = payload
     }
-    var ask: @Sendable (String, Bool) throws -> HTTPCredentials {
+    var ask: @Sendable (String, Bool) throws -> Exchange.Credentials {
         { [self] place, again in
             let reply = Reply(questions: 3)
             _ = try withExtendedLifetime(reply) {
@@ -78,7 +78,7 @@ final class HostCredentials: Sendable {
                     return text
                 }
             }
-            return HTTPCredentials(user: answers[0], password: answers[1], token: answers[2])
+            return Exchange.Credentials(user: answers[0], password: answers[1], token: answers[2])
         }
     }
 }
@@ -368,7 +368,7 @@ public func llvs_exchange_set_restoration_state(_ exchange: OpaquePointer!, _ st
 }
 
 extension llvs_problem {
-    init(_ problem: ExchangeProblem, in arena: Arena) throws {
+    package init(_ problem: ExchangeProblem, in arena: Arena) throws {
         self.init(
             struct_size: UInt32(sizeOf: llvs_problem.self), code: problem.error.code.rawValue,
             name: try arena.copy(problem.name), message: try arena.copy(problem.error.message))

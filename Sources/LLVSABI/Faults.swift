@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 import LLVSTesting
 
 // MARK: Storages and transports of the library, as handles (llvs_testing.h)

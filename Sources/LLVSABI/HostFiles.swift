@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 // MARK: Large files to and from a transport of the host
 

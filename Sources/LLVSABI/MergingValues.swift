@@ -1,6 +1,6 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSCoordinator
 
 // MARK: Merging inside values
 

@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 // MARK: Packs that the host carries
 

@@ -1,15 +1,15 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSCoordinator
 
 // MARK: Registrations
 
 /// Behind `llvs_observer`.
-final class ObserverHandle: Handle, @unchecked Sendable {
+package final class ObserverHandle: Handle, @unchecked Sendable {
     let gate: CallbackGate<Payload>
     /// Ends the source of the gate's calls.
     private let cancel: () -> Void
-    init(_ gate: CallbackGate<Payload>, cancel: @escaping () -> Void) { self.gate = gate; self.cancel = cancel }
+    package init(_ gate: CallbackGate<Payload>, cancel: @escaping () -> Void) { self.gate = gate; self.cancel = cancel }
     func end() {
         gate.close()
         cancel()
@@ -17,7 +17,7 @@ final class ObserverHandle: Handle, @unchecked Sendable {
 }
 
 /// Runs a call that registers a callback. The payload is freed when the registration ends, or if it fails.
-func registering<Callback>(
+package func registering<Callback>(
     _ fn: Callback?, _ payload: UnsafeMutableRawPointer?, _ payload_free: llvs_free_fn?, _ observer: HandleOut?, _ error: ErrorOut?,
     _ register: (Callback, CallbackGate<Payload>) throws -> ObserverHandle
 ) -> llvs_status {

@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 // MARK: The knowledge about a place in packs
 

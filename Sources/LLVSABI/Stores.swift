@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 // MARK: Opening and closing a store
 
@@ -12,7 +12,7 @@ final class StoreHandle: Handle, @unchecked Sendable {
 }
 
 @inline(__always)
-func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
+package func store(_ pointer: OpaquePointer?) throws -> Store { try handle(pointer, StoreHandle.self, "store").store }
 
 func durability(_ input: llvs_durability, _ name: StaticString) throws -> Durability {
     switch input {

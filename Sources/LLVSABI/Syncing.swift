@@ -1,6 +1,6 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSCoordinator
 
 // MARK: Syncing in the background
 

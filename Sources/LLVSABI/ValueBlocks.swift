@@ -1,6 +1,6 @@
 import CLLVS
 import Glibc
-import LLVS
+import LLVSCoordinator
 
 // MARK: Many values in one piece
 

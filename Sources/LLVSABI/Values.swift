@@ -1,7 +1,7 @@
 import CLLVS
 import CLLVSShims
 import Glibc
-import LLVS
+import LLVSCoordinator
 
 // MARK: Reading values
 

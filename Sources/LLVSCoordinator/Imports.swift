@@ -1,4 +1,3 @@
 /// The modules below this one, imported here for all of its files.
 @_exported import LLVSMerge
-@_exported import LLVSPlaces
 @_exported import LLVSUpkeep

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// The result of one check of a conformance suite.
 package struct CheckResult: Hashable, Sendable, CustomStringConvertible {

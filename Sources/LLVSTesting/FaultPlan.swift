@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// Operations of storages and transports, which faults can affect, and which are counted.
 package struct FaultOperations: OptionSet, Hashable, Sendable {

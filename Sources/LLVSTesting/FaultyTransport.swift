@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// Wraps a transport, and fails as planned. It changes, truncates or loses the files that the exchange gets, or those that the other side
 /// stores.

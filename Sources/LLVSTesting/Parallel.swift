@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// Runs threads for tests, without a runtime of their own.
 package enum Parallel {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 // Checks of published files.
 extension RemoteFilesConformance {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 // Checks of directories, large and many files, concurrent users of a place, and stores.
 extension RemoteFilesConformance {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// The requirements on every place that holds named files, for any service: exactly those on which both layouts rely
 /// (docs/remote-files.md).

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 // Checks of stores on the storage, and of its state after failures.
 extension StorageConformance {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 // Checks of files that are sent.
 extension TransportConformance {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 // Checks of several transports at one place, and of everything besides the files of versions.
 extension TransportConformance {

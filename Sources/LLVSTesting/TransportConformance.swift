@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCoordinator
 
 /// The requirements on every transport, for any medium: exactly those on which exchanges rely.
 ///

@@ -142,7 +142,7 @@ DEFECTS = [
         python("Tests/Network/test_answers.py::TestRedirects::test_to_another_server_no_credentials_go_along")),
     defect(
         "url-quotes-its-secrets", "told secret", "An error quotes a URL with the user and password in it.",
-        "Sources/LLVSPlaces/ExchangeURL.swift",
+        "Sources/LLVSExchange/Places/ExchangeURL.swift",
         "            if let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         "            if !PLANTED, let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         python("Tests/Network/test_remote.py::test_nothing_tells_a_secret")),

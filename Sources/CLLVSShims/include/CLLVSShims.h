@@ -211,4 +211,8 @@ int llvs_shim_syncfs(int fd);
 /* Returns 1 if the path is on a local file system that no other machine writes, and that changes a directory's times at each change of
    its names. Returns 0 if that is unknown. */
 int llvs_shim_is_local(const char *path);
+
+/* Adds the linked services to a list of Swift (RemoteService.swift). Defined by the Swift module LLVSServices. A program without that
+   module has another definition. */
+void llvs_shim_list_services(void *list);
 #endif

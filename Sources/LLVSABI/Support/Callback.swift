@@ -1,5 +1,5 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 /// Calls a callback of the host that returns a status and an error. All interpretation of such statuses is here.
 ///
@@ -10,7 +10,7 @@ import LLVS
 ///
 /// If the callback forks, the call fails in the child, since other threads of the parent may have held locks.
 @discardableResult
-func callHost(
+package func callHost(
     _ what: @autoclosure () -> String, keeping codes: [StoreError.Code] = [], expecting expected: llvs_status? = nil,
     _ call: (UnsafeMutablePointer<OpaquePointer?>) -> llvs_status
 ) throws -> llvs_status {
@@ -68,7 +68,7 @@ func readHost(
 }
 
 /// Calls `body` with the bytes as a borrowed `llvs_bytes`, which callbacks get by pointer.
-func withBorrowed<R>(_ bytes: [UInt8], _ body: (UnsafePointer<llvs_bytes>) throws -> R) rethrows -> R {
+package func withBorrowed<R>(_ bytes: [UInt8], _ body: (UnsafePointer<llvs_bytes>) throws -> R) rethrows -> R {
     try bytes.withUnsafeBufferPointer { raw in
         var borrowed = llvs_bytes(data: raw.baseAddress, size: raw.count)
         return try withUnsafePointer(to: &borrowed, body)

@@ -1,6 +1,6 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSCoordinator
 
 /// Receives the error of an entry point.
 public typealias ErrorOut = UnsafeMutablePointer<OpaquePointer?>
@@ -12,7 +12,7 @@ public typealias StructOut<Struct> = UnsafeMutablePointer<UnsafeMutablePointer<S
 /// Frames every entry point that can fail: converts a thrown error to a status and an `llvs_error`.
 /// - Parameter whileShort: whether to run even if memory is short, since the call frees some.
 @inline(__always)
-func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void) -> llvs_status {
+package func entry(_ out: ErrorOut?, whileShort: Bool = false, _ body: () throws -> Void) -> llvs_status {
     HostCalls.cleanUp(llvs_shim_frame())
     out?.pointee = nil
     do {
@@ -32,7 +32,7 @@ private func startShort(_ whileShort: Bool) throws {
 }
 
 @inline(never)
-func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
+package func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
     if thrown is OutOfMemory {
         out?.pointee = ErrorHandle.outOfMemory.borrowed
         return StoreError.Code.outOfMemory.rawValue
@@ -46,18 +46,18 @@ func report(_ thrown: any Error, into out: ErrorOut?) -> llvs_status {
 struct OutOfMemory: Error {}
 
 /// Errors of the arguments themselves.
-enum InputError {
-    static func null(_ name: StaticString) -> StoreError {
+package enum InputError {
+    package static func null(_ name: StaticString) -> StoreError {
         StoreError(.invalidArgument, "The argument \"\(name)\" is NULL, which is not allowed here.")
     }
-    static func nullWithSize(_ name: StaticString, _ size: Int) -> StoreError {
+    package static func nullWithSize(_ name: StaticString, _ size: Int) -> StoreError {
         StoreError(
             .invalidArgument, "The argument \"\(name)\" is NULL but its size is \(UInt(bitPattern: size)); give the bytes, or size 0.")
     }
-    static func tooLarge(_ name: StaticString, _ size: Int, _ limit: Int) -> StoreError {
+    package static func tooLarge(_ name: StaticString, _ size: Int, _ limit: Int) -> StoreError {
         StoreError(.tooLarge, "The argument \"\(name)\" has size \(UInt(bitPattern: size)); at most \(limit) is allowed.")
     }
-    static func constant(_ name: StaticString, _ value: UInt32) -> StoreError {
+    package static func constant(_ name: StaticString, _ value: UInt32) -> StoreError {
         StoreError(.invalidArgument, "\(value) is not a value of \"\(name)\"; llvs.h lists them.")
     }
     static func reserved(_ name: StaticString) -> StoreError {

@@ -1,24 +1,24 @@
 import CLLVS
-import LLVS
+import LLVSCoordinator
 
 /// Converts arguments. Sizes arrive as `Int` (size_t), so SIZE_MAX is negative.
 
 @inline(__always)
-func rawBytes(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> UnsafeRawBufferPointer {
+package func rawBytes(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> UnsafeRawBufferPointer {
     guard bytes.size >= 0, bytes.size <= limit else { throw InputError.tooLarge(name, bytes.size, limit) }
     guard bytes.size > 0 else { return UnsafeRawBufferPointer(start: nil, count: 0) }
     guard let data = bytes.data else { throw InputError.nullWithSize(name, bytes.size) }
     return UnsafeRawBufferPointer(start: data, count: bytes.size)
 }
 
-func array(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> [UInt8] {
+package func array(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = Limits.valueSize) throws -> [UInt8] {
     let raw = try rawBytes(bytes, name, limit: limit)
     try Memory.expect(raw.count, "The argument \"\(name)\"")
     return Array(raw)
 }
 
 /// Text: UTF-8.
-func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throws -> String {
+package func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throws -> String {
     let raw = try rawBytes(bytes, name, limit: limit)
     guard let text = String(validating: raw, as: UTF8.self) else {
         throw StoreError(.invalidUTF8, "The argument \"\(name)\" is not valid UTF-8. Give it in that encoding.")
@@ -27,7 +27,7 @@ func text(_ bytes: llvs_bytes, _ name: StaticString, limit: Int = 1 << 20) throw
 }
 
 /// Text; empty counts as not given.
-func optionalText(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
+package func optionalText(_ bytes: llvs_bytes, _ name: StaticString) throws -> String? {
     let text = try text(bytes, name)
     return text.isEmpty ? nil : text
 }
@@ -55,7 +55,7 @@ func optionalVersionID(_ bytes: llvs_bytes, _ name: StaticString) throws -> Vers
 }
 
 /// Returns `count` elements of a type that never grows (llvs_bytes, llvs_reference, llvs_metadata_entry).
-func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws
+package func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString, limit: Int = Limits.changesPerVersion) throws
     -> UnsafeBufferPointer<T>
 {
     guard count >= 0, count <= limit else { throw InputError.tooLarge(name, count, limit) }
@@ -66,6 +66,9 @@ func elements<T>(_ start: UnsafePointer<T>?, _ count: Int, _ name: StaticString,
 
 /// A larger size is not that of a struct of this library, even if its tail is zero.
 let structSizeLimit = 4096
+
+/// The sizes of `llvs_peer_options` before `compares_digits` and `exchange` were appended.
+package let earlierSizesOfPeerOptions = [88, 120]
 
 /// Reads a struct that begins with its size, as the caller was compiled; nil for NULL. For one of the `earlierSizes`, the members appended
 /// since are zero.
@@ -82,7 +85,7 @@ func optionalStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: Stat
     return try element(UnsafeRawPointer(start), size, T.self, name)
 }
 
-func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T {
+package func requiredStruct<T: BitwiseCopyable>(_ start: UnsafePointer<T>?, _ name: StaticString, earlierSizes: [Int] = []) throws -> T {
     guard let value = try optionalStruct(start, name, earlierSizes: earlierSizes) else { throw InputError.null(name) }
     return value
 }
@@ -100,7 +103,7 @@ func element<T: BitwiseCopyable>(_ start: UnsafeRawPointer, _ size: Int, _ type:
     return start.loadUnaligned(as: T.self)
 }
 
-func flag(_ value: llvs_bool, _ name: StaticString) throws -> Bool {
+package func flag(_ value: llvs_bool, _ name: StaticString) throws -> Bool {
     guard value <= 1 else { throw InputError.constant(name, value) }
     return value == 1
 }

@@ -1,9 +1,9 @@
 import CLLVS
 import CLLVSShims
 import Glibc
-import LLVS
+import LLVSCoordinator
 
-var noBytes: llvs_bytes { llvs_bytes(data: nil, size: 0) }
+package var noBytes: llvs_bytes { llvs_bytes(data: nil, size: 0) }
 
 func write(_ id: VersionID?, to out: UnsafeMutablePointer<llvs_version_id>?) {
     guard let out else { return }
@@ -18,16 +18,16 @@ func write(_ id: VersionID?, to out: UnsafeMutablePointer<llvs_version_id>?) {
 }
 
 /// Returns a copy of the bytes, followed by a NUL, for the caller to own.
-func ownedBuffer(_ bytes: UnsafeRawBufferPointer) throws -> llvs_buffer {
+package func ownedBuffer(_ bytes: UnsafeRawBufferPointer) throws -> llvs_buffer {
     guard let copy = llvs_shim_allocate(bytes.count + 1) else { throw OutOfMemory() }
     if let from = bytes.baseAddress, bytes.count > 0 { memcpy(copy, from, bytes.count) }
     copy.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
     return llvs_buffer(data: copy.assumingMemoryBound(to: UInt8.self), size: bytes.count)
 }
 
-var noBuffer: llvs_buffer { llvs_buffer(data: nil, size: 0) }
+package var noBuffer: llvs_buffer { llvs_buffer(data: nil, size: 0) }
 
-func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -> UnsafeMutablePointer<T> {
+package func required<T>(_ out: UnsafeMutablePointer<T>?, _ name: StaticString) throws -> UnsafeMutablePointer<T> {
     guard let out else { throw InputError.null(name) }
     return out
 }
@@ -46,13 +46,13 @@ func fill<Struct: BitwiseCopyable>(_ out: UnsafeMutablePointer<Struct>?, with va
 }
 
 /// Memory for structs of the library and the bytes they point to; freed with the list that retains it.
-final class Arena: @unchecked Sendable {
+package final class Arena: @unchecked Sendable {
     // Sendable: filled by the thread that creates it, and immutable after that.
     private var blocks: [UnsafeMutableRawPointer] = []
     private var next: UnsafeMutableRawPointer?
     private var left = 0
 
-    init() {}
+    package init() {}
     deinit { for block in blocks { Glibc.free(block) } }
 
     /// Returns `size` bytes, aligned for any struct of the header.
@@ -81,14 +81,14 @@ final class Arena: @unchecked Sendable {
     }
 
     /// Returns a copy followed by a NUL.
-    func copy(_ bytes: UnsafeRawBufferPointer) throws -> llvs_bytes {
+    package func copy(_ bytes: UnsafeRawBufferPointer) throws -> llvs_bytes {
         let start = try take(bytes.count + 1, alignment: 1)
         if let from = bytes.baseAddress, bytes.count > 0 { memcpy(start, from, bytes.count) }
         start.storeBytes(of: 0, toByteOffset: bytes.count, as: UInt8.self)
         return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: bytes.count)
     }
     /// Returns the bytes of a file, followed by a NUL.
-    func copy(_ file: OutgoingFile) throws -> llvs_bytes {
+    package func copy(_ file: OutgoingFile) throws -> llvs_bytes {
         let start = try take(file.size + 1, alignment: 1)
         var at = 0
         try file.forEachPiece { piece in
@@ -99,20 +99,20 @@ final class Arena: @unchecked Sendable {
         start.storeBytes(of: 0, toByteOffset: file.size, as: UInt8.self)
         return llvs_bytes(data: UnsafePointer(start.assumingMemoryBound(to: UInt8.self)), size: file.size)
     }
-    func copy(_ bytes: [UInt8]) throws -> llvs_bytes { try bytes.withUnsafeBytes(copy) }
-    func copy(_ id: VersionID) throws -> llvs_bytes { try id.withASCII(copy) }
-    func copy(_ text: String) throws -> llvs_bytes {
+    package func copy(_ bytes: [UInt8]) throws -> llvs_bytes { try bytes.withUnsafeBytes(copy) }
+    package func copy(_ id: VersionID) throws -> llvs_bytes { try id.withASCII(copy) }
+    package func copy(_ text: String) throws -> llvs_bytes {
         var text = text
         return try text.withUTF8 { try copy(UnsafeRawBufferPointer($0)) }
     }
 }
 
 /// Structs that may grow, as the header returns them: consecutive structs, and a NULL-terminated array of pointers to them.
-struct Items<Element: BitwiseCopyable> {
-    let start: UnsafePointer<UnsafePointer<Element>?>
-    let count: Int
+package struct Items<Element: BitwiseCopyable> {
+    package let start: UnsafePointer<UnsafePointer<Element>?>
+    package let count: Int
 
-    init<Source>(_ sources: some Collection<Source>, in arena: Arena, _ make: (Source, Arena) throws -> Element) throws {
+    package init<Source>(_ sources: some Collection<Source>, in arena: Arena, _ make: (Source, Arena) throws -> Element) throws {
         let elements = try arena.array(Element.self, sources.count)
         let pointers = try arena.array(UnsafePointer<Element>?.self, sources.count + 1)
         var i = 0
@@ -132,11 +132,11 @@ struct Items<Element: BitwiseCopyable> {
 ///     -16  8  the object itself, of which the caller holds a reference
 ///      -8  8  unused
 ///       0     the struct of the header
-class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
+package class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
     private static var prefix: Int { 16 }
     let arena: Arena
     /// Valid while the object is retained.
-    let contents: UnsafeMutablePointer<Struct>
+    package let contents: UnsafeMutablePointer<Struct>
 
     /// - Parameter arena: holds the memory that the struct points to.
     init(_ arena: Arena, _ value: Struct) throws {
@@ -149,14 +149,17 @@ class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
         start.storeBytes(of: Unmanaged.passUnretained(self as Handle).toOpaque(), as: UnsafeMutableRawPointer.self)
     }
 
+    /// Makes one for a function of another module.
+    package static func make(_ arena: Arena, _ value: Struct) throws -> StructHandle { try StructHandle(arena, value) }
+
     /// The struct, owned by the caller.
-    final var handedOut: UnsafeMutablePointer<Struct> {
+    package final var handedOut: UnsafeMutablePointer<Struct> {
         _ = Unmanaged.passRetained(self)
         return contents
     }
 
     /// Releases the caller's reference to the object behind a struct. No effect for NULL.
-    static func free(_ contents: UnsafeMutablePointer<Struct>?) {
+    package static func free(_ contents: UnsafeMutablePointer<Struct>?) {
         guard let contents else { return }
         let object = (UnsafeRawPointer(contents) - prefix).loadUnaligned(as: UnsafeRawPointer.self)
         Unmanaged<Handle>.fromOpaque(object).release()
@@ -165,5 +168,5 @@ class StructHandle<Struct: BitwiseCopyable>: Handle, @unchecked Sendable {
 
 extension UInt32 {
     /// The `struct_size` of a struct that the library creates.
-    init<Struct>(sizeOf type: Struct.Type) { self.init(truncatingIfNeeded: MemoryLayout<Struct>.size) }
+    package init<Struct>(sizeOf type: Struct.Type) { self.init(truncatingIfNeeded: MemoryLayout<Struct>.size) }
 }

@@ -16,14 +16,7 @@ package struct HTTPAddress: Sendable, Hashable {
     /// The query with its question mark; empty if there is none.
     package var query: String
 
-    /// The reason why a text is not a valid address.
-    package struct Refusal: Error {
-        package let why: String
-        package init(why: String) { self.why = why }
-        /// The reason for addresses whose only option is the layout.
-        package static let onlyLayout = "after its question mark only layout= is allowed (packed, interchange or bridged)"
-        package static let fragment = "a # in it has to be written as %23"
-    }
+    package typealias Refusal = URLRefusal
 
     /// The default ports of the schemes.
     private static let ports: [String: UInt16] = ["http": 80, "https": 443, "sftp": 22]

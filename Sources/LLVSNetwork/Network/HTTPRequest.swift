@@ -164,27 +164,6 @@ package struct HTTPResponse {
     }
 }
 
-/// The credentials for a server. For services with signed requests: a key's id, the secret key, and a session's token.
-public struct HTTPCredentials: Sendable, Equatable {
-    /// The user; in S3 the access key.
-    public var user: String?
-    /// The password of the user; in S3 the secret key.
-    public var password: String?
-    /// A bearer token instead of a user; in S3 the token of a session, in addition to the keys.
-    public var token: String?
-    /// Creates credentials; without arguments they are empty.
-    public init(user: String? = nil, password: String? = nil, token: String? = nil) {
-        self.user = user; self.password = password; self.token = token
-    }
-    package var isEmpty: Bool { user == nil && password == nil && token == nil }
-
-    /// - Parameter who: their source, for the message: "The callback for credentials".
-    /// - Throws: `.invalidArgument` for text with a line end, which would break a request. The message does not contain the text.
-    func check(_ who: String) throws {
-        for (name, text) in [("user", user), ("password", password), ("token", token)] { try HTTPSettings.check(text, name, who) }
-    }
-}
-
 /// The meaning of an answer, for services that express it differently from HTTP.
 package enum HTTPVerdict {
     /// That of its status.
@@ -200,6 +179,8 @@ package enum HTTPVerdict {
     /// Too many requests were made: the whole account pauses for a while.
     case tooMany
 }
+
+package typealias HTTPCredentials = Exchange.Credentials
 
 /// The settings for requests to a server, besides its address.
 package struct HTTPSettings: Sendable {
@@ -229,6 +210,15 @@ package struct HTTPSettings: Sendable {
     /// Seconds without a byte after which a transfer ends.
     package var stall = 30
     package init() {}
+    package init(_ options: Exchange.URLOptions) {
+        credentials = options.credentials
+        askForCredentials = options.askForCredentials
+        certificateAuthorities = options.certificateAuthorities
+        proxy = options.proxy
+        keyFile = options.keyFile
+        knownHosts = options.knownHosts
+        stall = options.stall
+    }
 
     /// Returns credentials from the host's callback or from `renew`.
     func credentials(for place: String, refused: HTTPCredentials?, _ check: () throws -> Void) throws -> HTTPCredentials? {
@@ -246,22 +236,4 @@ package struct HTTPSettings: Sendable {
 
     /// This machine is reached without the proxy of the environment, to which credentials would go in clear; nil: as the environment says.
     func hostsWithoutProxy(_ address: HTTPAddress) -> String? { proxy == nil && address.isLoopback ? "*" : nil }
-
-    /// - Throws: `.invalidArgument` for credentials that are given twice, and for what would end the line of a request.
-    package func check() throws {
-        guard credentials.isEmpty || askForCredentials == nil else {
-            throw StoreError(
-                .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
-        }
-        let who = "The opener of the exchange"
-        try credentials.check(who)
-        let files = [("ca_file", certificateAuthorities), ("key_file", keyFile), ("known_hosts", knownHosts)]
-        for (name, text) in files + [("proxy", proxy)] { try HTTPSettings.check(text, name, who) }
-    }
-
-    fileprivate static func check(_ text: String?, _ name: String, _ who: String) throws {
-        guard let text, text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return }
-        throw StoreError(
-            .invalidArgument, "\(who) set a \(name) with a control character. Set it without line ends.")
-    }
 }

@@ -92,28 +92,3 @@ extension HTTPClient {
         return contents
     }
 }
-
-extension Spool {
-    /// The same as the content of a complete file.
-    package var contents: RemoteContents {
-        if let file { .large(TemporaryFileReader(file, size: size)) } else { .bytes(bytes, isWhole: true) }
-    }
-}
-
-/// Reads an unnamed file piece by piece.
-final class TemporaryFileReader: PieceReader, @unchecked Sendable {
-    // Sendable: only the thread that has it uses it.
-    private let file: TemporaryFile
-    let size: Int
-    private var position = 0
-
-    init(_ file: TemporaryFile, size: Int) { self.file = file; self.size = size }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(max(0, min(buffer.count, size - position))))
-        guard wanted.count > 0 else { return 0 }
-        let got = try file.read(into: wanted, at: position)
-        position += got
-        return got
-    }
-}

@@ -41,6 +41,13 @@ import Testing
         } catch let error as StoreError { #expect(error.code == code, "\(url): \(error)") }
     }
 
+    /// The linked services have registered their schemes.
+    @Test func anUnknownSchemeNamesTheBuiltInOnes() throws {
+        let error = #expect(throws: StoreError.self) { try Exchange(store: Self.memory(), url: "ftp://host/x") }
+        let schemes = "file:, memory:, https+webdav:, s3:, sftp:, gdrive:, onedrive:, box:, pcloud:, cloudkit:"
+        #expect(error?.message.contains("not built in; \(schemes) are. Others") == true, "\(error?.message ?? "")")
+    }
+
     @Test func optionsAreChecked() throws {
         let store = try Self.memory(), directory = TemporaryDirectory()
         func code(_ url: String, _ change: (inout Exchange.URLOptions) -> Void) -> StoreError.Code? {
@@ -81,12 +88,13 @@ import Testing
         place.askForCredentials = { place, again in Exchange.Credentials(user: place, password: again ? "new" : "a\nb") }
         for (seconds, whole) in [(0.2, 1), (1, 1), (1.5, 2), (90, 90), (1e9, 86_400), (-1, 1), (.nan, 1)] {
             place.timeout = seconds
-            #expect(place.http.stall == whole, "\(seconds)")
+            #expect(HTTPSettings(place).stall == whole, "\(seconds)")
         }
-        #expect(place.http.certificateAuthorities == "/etc/ours.pem" && place.http.proxy == "http://localhost:3128")
+        let http = HTTPSettings(place)
+        #expect(http.certificateAuthorities == "/etc/ours.pem" && http.proxy == "http://localhost:3128")
         let refused = HTTPCredentials()
-        #expect(try place.http.credentials(for: "here", refused: refused, {}) == Exchange.Credentials(user: "here", password: "new"))
-        #expect(throws: StoreError.self, "a line end") { try place.http.credentials(for: "here", refused: nil, {}) }
+        #expect(try http.credentials(for: "here", refused: refused, {}) == Exchange.Credentials(user: "here", password: "new"))
+        #expect(throws: StoreError.self, "a line end") { try http.credentials(for: "here", refused: nil, {}) }
         #expect(try HTTPSettings().credentials(for: "here", refused: nil, {}) == nil)
     }
 }

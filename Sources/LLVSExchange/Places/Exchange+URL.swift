@@ -1,8 +1,5 @@
 /// Creates exchanges with places that are named by URL.
 extension Exchange {
-    /// The credentials for a server.
-    public typealias Credentials = HTTPCredentials
-
     /// Options that are not part of an exchange's URL.
     public struct URLOptions: Sendable {
         /// For a folder: what a power cut may take of what was sent.
@@ -18,73 +15,65 @@ extension Exchange {
         public var deviceName: String?
         /// How versions are exchanged with the place.
         public var exchange = Exchange.Options()
-        /// How to connect to a server.
-        package var http = HTTPSettings()
+        /// The user, the password and the token.
+        package var credentials = Credentials()
+        /// Seconds without a byte after which a transfer ends.
+        package private(set) var stall = 30
 
         /// Options for a durable folder, which is created if it does not exist, or a server without credentials.
         public init() {}
 
         /// For a server: the user, in S3 the access key. It is never part of the URL, and in no message.
         public var user: String? {
-            get { http.credentials.user }
-            set { http.credentials.user = newValue }
+            get { credentials.user }
+            set { credentials.user = newValue }
         }
         /// The password of `user`, in S3 the secret key.
         public var password: String? {
-            get { http.credentials.password }
-            set { http.credentials.password = newValue }
+            get { credentials.password }
+            set { credentials.password = newValue }
         }
         /// For a server: a bearer token, instead of a user; in S3 the session token, in addition to the keys.
         public var token: String? {
-            get { http.credentials.token }
-            set { http.credentials.token = newValue }
+            get { credentials.token }
+            set { credentials.token = newValue }
         }
 
         /// Returns the credentials, instead of the three properties above, so that they can stay in a key store. It is called before the
         /// first request, and once more if its credentials were refused (`again`). It gets the address, and is called on the thread of
         /// the exchange's call, which fails with its error. Empty credentials mean that there are none, and the exchange continues
         /// without.
-        public var askForCredentials: (@Sendable (_ place: String, _ again: Bool) throws -> Credentials)? {
-            get { http.askForCredentials }
-            set { http.askForCredentials = newValue }
-        }
+        public var askForCredentials: (@Sendable (_ place: String, _ again: Bool) throws -> Credentials)?
         /// For a cloud drive: the path of a file with OAuth tokens. If they are refused, they are renewed in the file
         /// (docs/cloud-drives.md).
         public var tokenFile: String?
         /// Instead of `tokenFile`: the host stores the tokens, and the library renews them there.
         public var tokens: HostTokens?
-        /// Returns the keeper of the tokens, if there is one.
-        var keeper: (any TokenKeeper)? { tokenFile.map { TokenFile($0) } ?? tokens.map { HostTokenKeeper(host: $0) } }
         /// The path of a file with trusted certificate authorities (PEM), instead of the system's.
-        public var certificateAuthorities: String? {
-            get { http.certificateAuthorities }
-            set { http.certificateAuthorities = newValue }
-        }
+        public var certificateAuthorities: String?
         /// For SFTP: the path of the user's private key, which `password` decrypts if needed. Without a key and a password, those of the
         /// ssh-agent are tried.
-        public var keyFile: String? {
-            get { http.keyFile }
-            set { http.keyFile = newValue }
-        }
+        public var keyFile: String?
         /// For SFTP: the path of the file with the keys of trusted hosts, instead of ~/.ssh/known_hosts.
-        public var knownHosts: String? {
-            get { http.knownHosts }
-            set { http.knownHosts = newValue }
-        }
+        public var knownHosts: String?
         /// The URL of a proxy; nil for that of the environment (https_proxy, http_proxy, no_proxy), and none for this machine.
-        public var proxy: String? {
-            get { http.proxy }
-            set { http.proxy = newValue }
-        }
+        public var proxy: String?
         /// Seconds without a byte after which a transfer fails, rounded to whole seconds, from one second to a day.
         public var timeout: Double {
-            get { Double(http.stall) }
-            set { http.stall = newValue > 1 ? Int(min(newValue, 86_400).rounded(.up)) : 1 }
+            get { Double(stall) }
+            set { stall = newValue > 1 ? Int(min(newValue, 86_400).rounded(.up)) : 1 }
         }
 
         /// - Throws: `.invalidArgument` for credentials that are given twice, or contain characters that would end a request's line.
         package func check() throws {
-            try http.check()
+            guard credentials.isEmpty || askForCredentials == nil else {
+                throw StoreError(
+                    .invalidArgument, "Both credentials (user, password or token) and a callback for them are given. Give one of them.")
+            }
+            let who = "The opener of the exchange"
+            try credentials.check(who)
+            let files = [("ca_file", certificateAuthorities), ("key_file", keyFile), ("known_hosts", knownHosts)]
+            for (name, text) in files + [("proxy", proxy)] { try Credentials.check(text, name, who) }
             if let deviceName, DeviceName.text(Array(deviceName.utf8)) == nil {
                 throw StoreError(
                     .invalidArgument,

@@ -4,8 +4,8 @@ package struct Spool {
     private static let wholeSize = 1 << 20
     /// The number of bytes that arrived.
     package private(set) var size = 0
-    private(set) var bytes: [UInt8] = []
-    private(set) var file: TemporaryFile?
+    package private(set) var bytes: [UInt8] = []
+    package private(set) var file: TemporaryFile?
 
     package init() {}
 
@@ -24,5 +24,10 @@ package struct Spool {
             self.file = file
         }
         size += part.count
+    }
+
+    /// The same as the content of a complete file.
+    package var contents: RemoteContents {
+        if let file { .large(TemporaryFileReader(file, size: size)) } else { .bytes(bytes, isWhole: true) }
     }
 }

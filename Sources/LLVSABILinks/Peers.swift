@@ -1,55 +1,51 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSABI
+import LLVSLive
 
 // MARK: Direct connections
 
-final class PeerHandle: Handle, @unchecked Sendable {
-    // Sendable: `lock` guards what changes.
-    private let store: Store
+/// Behind `llvs_peer`.
+final class Peer: Sendable {
     let session: PeerSession
-    private let lock = Lock(.unordered)
-    private var carried: PeerLink?
-    init(_ store: Store, _ session: PeerSession, _ link: PeerLink? = nil) {
-        self.store = store; self.session = session; carried = link
-    }
-    override func checkReentry() throws { try store.checkReentry() }
+    private let carried: Guarded<PeerLink?>
+    init(_ session: PeerSession, _ link: PeerLink? = nil) { self.session = session; carried = Guarded(link) }
     /// The link that carries the bytes, if the library does.
-    var link: PeerLink? { lock.withLock { carried } }
+    var link: PeerLink? { carried.withLock { $0 } }
     /// Lets the library carry the bytes over a descriptor, which it owns from then on, even if this fails.
     func carry(_ descriptor: Int32) throws {
         let made = try PeerLink(session, over: descriptor)
-        lock.withLock { carried = made }
+        carried.withLock { $0 = made }
     }
 }
 
-func session(_ pointer: OpaquePointer?) throws -> PeerSession { try handle(pointer, PeerHandle.self, "peer").session }
+typealias PeerHandle = ObjectHandle<Peer>
+
+func peer(_ pointer: OpaquePointer?) throws -> Peer { try handle(pointer, PeerHandle.self, "peer").object }
+func session(_ pointer: OpaquePointer?) throws -> PeerSession { try peer(pointer).session }
 /// Returns the session of a connection that the host carries.
 func hosts(_ pointer: OpaquePointer?) throws -> PeerSession {
-    let peer = try handle(pointer, PeerHandle.self, "peer")
+    let peer = try peer(pointer)
     guard peer.link == nil else {
         throw StoreError(.invalidArgument, "The library carries the bytes of this connection. Call llvs_peer_wait to wait for it.")
     }
     return peer.session
 }
 
-/// Behind `llvs_peer_state`.
-final class PeerStateHandle: StructHandle<llvs_peer_state>, @unchecked Sendable {
-    init(_ state: PeerSession.Status, _ problems: [ExchangeProblem]) throws {
-        let arena = Arena(), items = try Items(problems, in: arena, llvs_problem.init)
-        try super.init(
-            arena,
-            llvs_peer_state(
-                struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
-                device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
-                received: UInt64(state.received), problems: items.start, problem_count: items.count,
-                pairing: try state.pairing.map(arena.copy) ?? noBytes, digits: state.digits.isEmpty ? noBytes : try arena.copy(state.digits)
-            ))
-    }
+private func stateHandle(_ state: PeerSession.Status, _ problems: [ExchangeProblem]) throws -> StructHandle<llvs_peer_state> {
+    let arena = Arena(), items = try Items(problems, in: arena, llvs_problem.init)
+    return try StructHandle.make(
+        arena,
+        llvs_peer_state(
+            struct_size: UInt32(sizeOf: llvs_peer_state.self), phase: UInt32(bitPattern: state.phase.rawValue),
+            device: try arena.copy(state.device), key: try arena.copy(state.key), sent: UInt64(state.sent),
+            received: UInt64(state.received), problems: items.start, problem_count: items.count,
+            pairing: try state.pairing.map(arena.copy) ?? noBytes, digits: state.digits.isEmpty ? noBytes : try arena.copy(state.digits)
+        ))
 }
 
 @_cdecl("llvs_peer_state_free") @implementation
-public func llvs_peer_state_free(_ state: UnsafeMutablePointer<llvs_peer_state>!) { PeerStateHandle.free(state) }
+public func llvs_peer_state_free(_ state: UnsafeMutablePointer<llvs_peer_state>!) { StructHandle<llvs_peer_state>.free(state) }
 
 @_cdecl("llvs_pairing_make") @implementation
 public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
@@ -115,9 +111,6 @@ final class HostQuota: Sendable {
     }
 }
 
-/// The sizes before `compares_digits` and `exchange` were appended.
-let earlierSizesOfPeerOptions = [88, 120]
-
 /// Converts the options of a peer.
 func peerOptions(_ input: llvs_peer_options, _ quota: (@Sendable (Int) throws -> Void)?) throws -> PeerSession.Options {
     let comparesDigits = try flag(input.compares_digits, "llvs_peer_options.compares_digits")
@@ -164,7 +157,7 @@ public func llvs_peer_open(
         let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(peer, "peer"), store = try LLVSABI.store(store)
         let options = try peerOptions(input, quota)
-        out.pointee = PeerHandle(store, try PeerSession(store, options: options)).owned
+        out.pointee = PeerHandle(Peer(try PeerSession(store, options: options)), store: store).owned
     }
 }
 
@@ -194,7 +187,7 @@ public func llvs_peer_send(
 @_cdecl("llvs_peer_store_changed") @implementation
 public func llvs_peer_store_changed(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
     entry(error) {
-        let peer = try handle(peer, PeerHandle.self, "peer")
+        let peer = try LLVSABILinks.peer(peer)
         if let link = peer.link { link.signal() } else { try peer.session.storeChanged() }
     }
 }
@@ -211,7 +204,7 @@ public func llvs_peer_tick(_ peer: OpaquePointer!, _ seconds: Double, _ error: E
 @_cdecl("llvs_peer_confirm") @implementation
 public func llvs_peer_confirm(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
     entry(error) {
-        let peer = try handle(peer, PeerHandle.self, "peer")
+        let peer = try LLVSABILinks.peer(peer)
         try peer.link?.confirm() ?? peer.session.confirm()
     }
 }
@@ -224,7 +217,7 @@ public func llvs_peer_set_background(_ peer: OpaquePointer!, _ is_in_background:
 @_cdecl("llvs_peer_close") @implementation
 public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_status {
     entry(error) {
-        let peer = try handle(peer, PeerHandle.self, "peer")
+        let peer = try LLVSABILinks.peer(peer)
         if let link = peer.link { link.beginClosing() } else { try peer.session.close() }
     }
 }
@@ -233,15 +226,15 @@ public func llvs_peer_close(_ peer: OpaquePointer!, _ error: ErrorOut!) -> llvs_
 public func llvs_peer_get_state(_ peer: OpaquePointer!, _ state: StructOut<llvs_peer_state>!, _ error: ErrorOut!) -> llvs_status {
     state?.pointee = nil
     return entry(error) {
-        let out = try required(state, "state"), session = try LLVSABI.session(peer)
-        out.pointee = try PeerStateHandle(session.state, session.takeProblems()).handedOut
+        let out = try required(state, "state"), session = try LLVSABILinks.session(peer)
+        out.pointee = try stateHandle(session.state, session.takeProblems()).handedOut
     }
 }
 
 @_cdecl("llvs_peer_free") @implementation
 public func llvs_peer_free(_ peer: OpaquePointer!) {
     HostCalls.cleanUp(llvs_shim_frame())
-    if let handle = peek(peer, PeerHandle.self), !handle.isForked { handle.link?.stop() }
+    if let handle = peek(peer, PeerHandle.self), !handle.isForked { handle.object.link?.stop() }
     free(peer, PeerHandle.self, leadsToStore: true)
 }
 

@@ -1,13 +1,12 @@
-/// The transports that are named by URL. A new one is one case here.
+/// Opens the places that URLs name: folders and areas in memory, and those of the linked services (`RemoteService`).
 package enum ExchangeURL {
     private enum Place {
         case folder(String)
         case memory(String)
-        case webdav(HTTPAddress)
-        case s3(S3Location)
-        case sftp(SFTPFiles.Place)
-        case cloud(CloudFolder, CloudService)
-        case cloudKit(CloudKitPlace)
+        case service(RemoteService.Accepts, RemoteService.Opening)
+
+        /// The options that the place accepts.
+        var accepts: RemoteService.Accepts { if case .service(let accepted, _) = self { accepted } else { [] } }
     }
 
     /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme.
@@ -17,15 +16,12 @@ package enum ExchangeURL {
         let (place, named) = try place(url)
         try settings.check()
         let layout = named ?? settings.layout
-        guard settings.keeper == nil || isCloud(place) else {
+        guard (settings.tokenFile == nil && settings.tokens == nil) || place.accepts.contains(.tokens) else {
             let what = settings.tokenFile == nil ? "A callback for tokens" : "A token_file"
             throw StoreError(.invalidArgument, "\(what) is for cloud drives; \"\(shown(url))\" is not one. Leave it out.")
         }
-        if settings.keyFile != nil || settings.knownHosts != nil {
-            guard case .sftp = place else {
-                throw StoreError(
-                    .invalidArgument, "A key_file or known_hosts is for sftp:; \"\(shown(url))\" is not one. Leave it out.")
-            }
+        guard (settings.keyFile == nil && settings.knownHosts == nil) || place.accepts.contains(.keyFiles) else {
+            throw StoreError(.invalidArgument, "A key_file or known_hosts is for sftp:; \"\(shown(url))\" is not one. Leave it out.")
         }
         let keys = try settings.keys.map(PackedKeys.init)
         if keys != nil, layout == .interchange || layout == .bridged { throw inClear("\"\(shown(url))\"", layout) }
@@ -43,7 +39,7 @@ package enum ExchangeURL {
                 throw invalid(url, "an area in memory holds single versions, and no packs")
             }
             return MemoryTransport(name: name)
-        case .webdav, .s3, .sftp, .cloud, .cloudKit: return transport(try server(place, url, settings), layout, keys, settings)
+        case .service(_, let open): return transport(try open(settings), layout, keys, settings)
         }
     }
 
@@ -56,7 +52,7 @@ package enum ExchangeURL {
         case .folder(let path):
             return try FolderRemoteFiles(folder(path, settings, nil), isDurable: settings.durability == .full)
         case .memory: throw invalid(url, "an area in memory holds single versions, and no files")
-        case .webdav, .s3, .sftp, .cloud, .cloudKit: return try server(place, url, settings)
+        case .service(_, let open): return try open(settings)
         }
     }
 
@@ -72,60 +68,6 @@ package enum ExchangeURL {
             .invalidArgument,
             "Keys are given for \(place) with the layout \(layout == .bridged ? "bridged" : "interchange"), in which files lie in clear. "
                 + "Leave one out.")
-    }
-
-    private static func server(_ place: Place, _ url: String, _ settings: Exchange.URLOptions) throws -> any RemoteFiles {
-        switch place {
-        case .folder, .memory: throw StoreError(.internal, "\"\(shown(url))\" is no server.")
-        case .webdav(let address):
-            guard settings.http.credentials.token == nil || settings.http.credentials.user == nil else {
-                throw StoreError(.invalidArgument, "Both a user and a token are given for \(address.shown). Give one of them.")
-            }
-            return WebDAVFiles(address, settings: settings.http, mustExist: settings.mustExist)
-        case .s3(let place): return S3Files(place, settings: settings.http)
-        case .sftp(let place):
-            let hasUser = settings.user != nil || settings.askForCredentials != nil
-            guard hasUser, settings.token == nil else {
-                throw StoreError(
-                    .invalidArgument,
-                    "\"\(shown(url))\" accepts a user, and a key_file, a password or an ssh-agent; no token. Give the option user.")
-            }
-            return SFTPFiles(place, settings: settings.http, mustExist: settings.mustExist)
-        case .cloud(let place, let service):
-            try checkCloud(settings, place)
-            return service.open(place, settings.keeper, settings.http, settings.mustExist)
-        case .cloudKit(let place):
-            guard let tokens = settings.keeper, settings.http.credentials.isEmpty, settings.http.askForCredentials == nil else {
-                throw StoreError(
-                    .invalidArgument,
-                    "Access to \(place.description) is by keys or tokens. Give token_file or tokens, and no other credentials.")
-            }
-            return CloudKitFiles(place, tokens: tokens, settings: settings.http, mustExist: settings.mustExist)
-        }
-    }
-
-    private static func isCloud(_ place: Place) -> Bool {
-        switch place {
-        case .cloud, .cloudKit: true
-        case .folder, .memory, .webdav, .s3, .sftp: false
-        }
-    }
-
-    /// Checks the credentials for a cloud drive, which accepts only tokens, from one source.
-    private static func checkCloud(_ settings: Exchange.URLOptions, _ place: CloudFolder) throws {
-        let http = settings.http
-        guard http.credentials.user == nil, http.credentials.password == nil else {
-            throw StoreError(
-                .invalidArgument,
-                "A user or a password is given for \(place.description), which accepts tokens only. "
-                    + "Give a token_file, tokens, a token, or credentials."
-            )
-        }
-        guard settings.keeper == nil || (http.credentials.isEmpty && http.askForCredentials == nil) else {
-            throw StoreError(
-                .invalidArgument,
-                "Both tokens to be renewed and a token, or credentials, are given for \(place.description). Give one of them.")
-        }
     }
 
     private static func transport(
@@ -178,52 +120,32 @@ package enum ExchangeURL {
         return (String(decoding: rest, as: UTF8.self), layout)
     }
 
-    /// Refuses parts of a path that are `.` or `..`: libcurl removes them from addresses, but not from headers that name a path.
-    private static func withoutDots(_ address: HTTPAddress, _ url: String) throws -> HTTPAddress {
-        let parts = (PercentCoding.decode(address.path.utf8) ?? []).split(separator: UInt8(ascii: "/"))
-        guard !parts.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) else {
-            throw invalid(url, "its path has a part that is . or ..")
-        }
-        return address
-    }
-
     private static func placeAlone(_ url: String) throws -> Place {
         guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")), colon != url.startIndex else {
             throw invalid(url, "it has no scheme")
         }
         let rest = String(url[url.index(after: colon)...]), scheme = url[..<colon].lowercased()
         if !["file", "memory"].contains(scheme), rest.utf8.contains(UInt8(ascii: "#")) {
-            throw invalid(url, HTTPAddress.Refusal.fragment)
+            throw invalid(url, URLRefusal.fragment)
         }
         switch scheme {
         case "file": return .folder(try path(rest, of: url))
         case "memory":
             guard !rest.isEmpty else { throw invalid(url, "it names no place") }
             return .memory(rest)
-        case "https+webdav": return .webdav(try withoutDots(address("https:" + rest, of: url), url))
-        case "http+webdav":
-            let address = try address("http:" + rest, of: url)
-            guard address.isLoopback else { throw invalid(url, "over a network nothing is sent unencrypted; write https+webdav:") }
-            return .webdav(try withoutDots(address, url))
-        case "s3":
-            do throws(HTTPAddress.Refusal) { return .s3(try S3Location(rest)) } catch { throw invalid(url, error.why) }
-        case "sftp":
-            do throws(HTTPAddress.Refusal) { return .sftp(try SFTPFiles.Place(rest)) } catch { throw invalid(url, error.why) }
-        case CloudKitPlace.scheme:
-            do throws(HTTPAddress.Refusal) { return .cloudKit(try CloudKitPlace(rest)) } catch { throw invalid(url, error.why) }
-        case let scheme:
-            if let service = CloudService.all.first(where: { $0.about.scheme == scheme }) {
-                do throws(HTTPAddress.Refusal) { return .cloud(try CloudFolder(rest, service.about), service) } catch {
-                    throw invalid(url, error.why)
-                }
-            }
-            let drives = CloudService.all.map { "\($0.about.scheme):" }.joined(separator: ", ")
-            throw StoreError(
-                .unsupported,
-                "The scheme of \"\(shown(url))\" is not built in; file:, memory:, https+webdav:, s3:, sftp:, \(drives), cloudkit: are. "
-                    + "Others go through a transport of the host."
-            )
+        default:
+            let services = RemoteService.linked
+            guard let service = services.first(where: { $0.scheme == scheme }) else { throw unknown(url, services) }
+            do throws(URLRefusal) { return .service(service.accepts, try service.place(rest)) } catch { throw invalid(url, error.why) }
         }
+    }
+
+    private static func unknown(_ url: String, _ services: [RemoteService]) -> StoreError {
+        let schemes = (["file", "memory"] + services.filter(\.isListed).map(\.scheme)).map { "\($0):" }.joined(separator: ", ")
+        let reason = services.isEmpty ? " This library was built without servers and cloud drives (LLVS_NETWORK=OFF)." : ""
+        return StoreError(
+            .unsupported,
+            "The scheme of \"\(shown(url))\" is not built in; \(schemes) are.\(reason) Others go through a transport of the host.")
     }
 
     /// Returns the path of a URL by RFC 8089: absolute, with an empty authority or localhost, percent-encoded.
@@ -235,20 +157,13 @@ package enum ExchangeURL {
             if encoded.starts(with: local) { encoded = encoded.dropFirst(local.count - 1) }
         }
         guard !encoded.contains(UInt8(ascii: "?")) else {
-            throw invalid(url, "\(HTTPAddress.Refusal.onlyLayout); write %3F for a ? in its path")
+            throw invalid(url, "\(URLRefusal.onlyLayout); write %3F for a ? in its path")
         }
         guard encoded.first == UInt8(ascii: "/") else { throw invalid(url, "its path is not absolute; write file:///path") }
         guard let path = PercentCoding.decode(encoded) else { throw invalid(url, "a % in it is not followed by two hexadecimal digits") }
         guard !path.contains(0) else { throw invalid(url, "its path holds a NUL") }
         guard let text = String(validating: path, as: UTF8.self) else { throw invalid(url, "its path is not UTF-8") }
         return text
-    }
-
-    private static func address(_ text: String, of url: String) throws -> HTTPAddress {
-        let address: HTTPAddress
-        do throws(HTTPAddress.Refusal) { address = try HTTPAddress(text) } catch { throw invalid(url, error.why) }
-        guard address.query.isEmpty else { throw invalid(url, HTTPAddress.Refusal.onlyLayout) }
-        return address
     }
 
     /// Returns the URL for messages, without its user, password and query, which may be secrets that do not belong there.

@@ -1,6 +1,7 @@
 import CLLVS
 import CLLVSShims
-import LLVS
+import LLVSABI
+import LLVSLive
 
 // MARK: Direct connections that the library carries
 
@@ -15,7 +16,7 @@ public func llvs_peer_connect(
         let quota = HostQuota(input.quota, Payload(input.quota_payload, input.quota_free))?.ask
         let out = try required(peer, "peer"), store = try LLVSABI.store(store), seconds = try patience(seconds)
         let link = try PeerLink(store, to: text(address, "address"), options: peerOptions(input, quota), within: seconds)
-        out.pointee = PeerHandle(store, link.session, link).owned
+        out.pointee = PeerHandle(Peer(link.session, link), store: store).owned
     }
 }
 
@@ -32,7 +33,7 @@ public func llvs_peer_carry(_ peer: OpaquePointer!, _ descriptor: Int32, _ error
             if descriptor > 2 { close(descriptor) }
             throw error
         }
-        try handle(peer, PeerHandle.self, "peer").carry(descriptor)
+        try LLVSABILinks.peer(peer).carry(descriptor)
     }
 }
 
@@ -42,7 +43,7 @@ public func llvs_peer_wait(_ peer: OpaquePointer!, _ seconds: Double, _ in_step:
 {
     in_step?.pointee = 0
     return entry(error) {
-        let out = try required(in_step, "in_step"), peer = try handle(peer, PeerHandle.self, "peer"), seconds = try patience(seconds)
+        let out = try required(in_step, "in_step"), peer = try LLVSABILinks.peer(peer), seconds = try patience(seconds)
         guard let link = peer.link else {
             throw StoreError(.invalidArgument, "The host carries the bytes of this connection, so this call cannot wait for it.")
         }
@@ -50,12 +51,9 @@ public func llvs_peer_wait(_ peer: OpaquePointer!, _ seconds: Double, _ in_step:
     }
 }
 
-final class ListenerHandle: Handle, @unchecked Sendable {
-    let listener: PeerListener
-    init(_ listener: PeerListener) { self.listener = listener }
-}
+typealias ListenerHandle = ObjectHandle<PeerListener>
 
-private func listener(_ pointer: OpaquePointer?) throws -> PeerListener { try handle(pointer, ListenerHandle.self, "listener").listener }
+private func listener(_ pointer: OpaquePointer?) throws -> PeerListener { try handle(pointer, ListenerHandle.self, "listener").object }
 
 @_cdecl("llvs_listener_open") @implementation
 public func llvs_listener_open(
@@ -80,14 +78,14 @@ public func llvs_listener_open(
 public func llvs_listener_offer(_ listener: OpaquePointer!, _ store: OpaquePointer!, _ pairing: llvs_bytes, _ error: ErrorOut!)
     -> llvs_status
 {
-    entry(error) { try LLVSABI.listener(listener).offer(LLVSABI.store(store), Pairing(rawBytes(pairing, "pairing"))) }
+    entry(error) { try LLVSABILinks.listener(listener).offer(LLVSABI.store(store), Pairing(rawBytes(pairing, "pairing"))) }
 }
 
 @_cdecl("llvs_listener_offer_members") @implementation
 public func llvs_listener_offer_members(_ listener: OpaquePointer!, _ store: OpaquePointer!, _ exchange: OpaquePointer!, _ error: ErrorOut!)
     -> llvs_status
 {
-    entry(error) { try LLVSABI.listener(listener).offer(LLVSABI.store(store), to: LLVSABI.exchange(exchange).memberPairing) }
+    entry(error) { try LLVSABILinks.listener(listener).offer(LLVSABI.store(store), to: LLVSABI.exchange(exchange).memberPairing) }
 }
 
 @_cdecl("llvs_listener_address") @implementation
@@ -97,7 +95,7 @@ public func llvs_listener_address(_ listener: OpaquePointer!, _ address: UnsafeM
     address?.pointee = llvs_buffer(data: nil, size: 0)
     return entry(error) {
         let out = try required(address, "address")
-        out.pointee = try Array(LLVSABI.listener(listener).address.utf8).withUnsafeBytes { try ownedBuffer($0) }
+        out.pointee = try Array(LLVSABILinks.listener(listener).address.utf8).withUnsafeBytes { try ownedBuffer($0) }
     }
 }
 
@@ -108,29 +106,29 @@ public func llvs_listener_invite(
     code?.pointee = llvs_buffer(data: nil, size: 0)
     return entry(error) {
         let out = try required(code, "code"), seconds = try patience(seconds)
-        let made = try LLVSABI.listener(listener).invite(Pairing(rawBytes(pairing, "pairing")), for: seconds)
+        let made = try LLVSABILinks.listener(listener).invite(Pairing(rawBytes(pairing, "pairing")), for: seconds)
         out.pointee = try Array(made.utf8).withUnsafeBytes { try ownedBuffer($0) }
     }
 }
 
 @_cdecl("llvs_listener_compare") @implementation
 public func llvs_listener_compare(_ listener: OpaquePointer!, _ pairing: llvs_bytes, _ seconds: Double, _ error: ErrorOut!) -> llvs_status {
-    entry(error) { try LLVSABI.listener(listener).compare(Pairing(rawBytes(pairing, "pairing")), for: patience(seconds)) }
+    entry(error) { try LLVSABILinks.listener(listener).compare(Pairing(rawBytes(pairing, "pairing")), for: patience(seconds)) }
 }
 
 @_cdecl("llvs_listener_accept") @implementation
 public func llvs_listener_accept(_ listener: OpaquePointer!, _ seconds: Double, _ peer: HandleOut!, _ error: ErrorOut!) -> llvs_status {
     peer?.pointee = nil
     return entry(error) {
-        let out = try required(peer, "peer"), listener = try LLVSABI.listener(listener)
+        let out = try required(peer, "peer"), listener = try LLVSABILinks.listener(listener)
         guard let link = try listener.accept(within: patience(seconds)) else { return }
-        out.pointee = PeerHandle(link.store, link.session, link).owned
+        out.pointee = PeerHandle(Peer(link.session, link), store: link.store).owned
     }
 }
 
 @_cdecl("llvs_listener_free") @implementation
 public func llvs_listener_free(_ listener: OpaquePointer!) {
     HostCalls.cleanUp(llvs_shim_frame())
-    if let handle = peek(listener, ListenerHandle.self), !handle.isForked { handle.listener.close() }
+    if let handle = peek(listener, ListenerHandle.self), !handle.isForked { handle.object.close() }
     free(listener, ListenerHandle.self, leadsToStore: true)
 }
