@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCore
 
 /// Wraps a storage of the engine, which checks what it reads, and fails as planned.
 ///

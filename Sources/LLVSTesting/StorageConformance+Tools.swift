@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCore
 
 // Reads and writes for the checks, and for other tests of storages.
 extension StorageConformance {
