@@ -18,6 +18,9 @@ let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":l
 let withoutNetwork: [Target.Dependency] = ["LLVSCoordinator", "LLVSUpkeep", "LLVSExchange", "LLVSMerge", "LLVSDocuments", "LLVSCore"]
 let modules = withoutNetwork + ["LLVSServices", "LLVSLive", "LLVSCloud", "LLVSNetwork"]
 let engine = modules + ["LLVS"]
+// What the tests of each module use.
+let helpers: [Target.Dependency] = ["LLVSTestHelpers", "LLVSTestSupport", "LLVSTesting"]
+let tested = helpers + ["LLVSCore"]
 
 let package = Package(
     name: "llvs",
@@ -63,18 +66,45 @@ let package = Package(
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
         .target(name: "LLVSAsync", dependencies: engine),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
-        .target(name: "LLVSTesting", dependencies: withoutNetwork, swiftSettings: forSize),
+        .target(name: "LLVSTesting", dependencies: ["LLVSCore"], swiftSettings: forSize),
+        .target(
+            name: "LLVSExchangeTesting", dependencies: ["LLVSTesting", "LLVSUpkeep", "LLVSExchange", "LLVSCore"], swiftSettings: forSize),
         // The engine behind include/llvs.h and include/llvs_testing.h: unpack, call, translate.
         // The functions of links are apart: another module has the same names in a library without the network, and refuses each call.
-        .target(name: "LLVSABI", dependencies: withoutNetwork + ["LLVSTesting", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
+        .target(
+            name: "LLVSABI", dependencies: withoutNetwork + ["LLVSTesting", "LLVSExchangeTesting", "CLLVS", "CLLVSShims"],
+            swiftSettings: forSize),
         // It depends on all modules, so that a build of the whole library has what programs in Swift import.
         .target(name: "LLVSABILinks", dependencies: engine + ["LLVSABI", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
         .target(name: "LLVSABIWithoutNetwork", dependencies: ["LLVSABI", "LLVSCore", "CLLVS", "CLLVSShims"], swiftSettings: forSize),
-        .target(name: "LLVSTestSupport", dependencies: engine + ["LLVSTesting"]),
+        // Storages that tests and the simulator interfere with.
+        .target(name: "LLVSTestSupport", dependencies: ["LLVSTesting", "LLVSCore"]),
         // Random histories of many stores that exchange and merge: scripts/simulate.
-        .executableTarget(name: "simulate", dependencies: engine + ["LLVSTestSupport"], path: "Tests/Simulator"),
-        .testTarget(name: "LLVSTests", dependencies: engine + ["LLVSTestSupport", "LLVSTesting"]),
-        .testTarget(name: "LLVSAsyncTests", dependencies: engine + ["LLVSAsync", "LLVSTestSupport", "Notes"]),
+        .executableTarget(name: "simulate", dependencies: engine + ["LLVSTestSupport", "LLVSTesting"], path: "Tests/Simulator"),
+        // Tests of a module use that module and those below it. Tests that need modules above the one they test are in LLVSTests.
+        // The first two have no tests: they are what tests of several modules share.
+        .testTarget(name: "LLVSTestHelpers", dependencies: ["LLVSTestSupport", "LLVSTesting", "LLVSCore"]),
+        .testTarget(name: "LLVSExchangeTestHelpers", dependencies: tested + ["LLVSExchange"]),
+        .testTarget(name: "LLVSCoreTests", dependencies: tested + ["CLLVSShims", "CSQLite"]),
+        .testTarget(name: "LLVSDocumentsTests", dependencies: tested + ["LLVSDocuments"]),
+        .testTarget(name: "LLVSMergeTests", dependencies: tested + ["LLVSMerge", "LLVSDocuments"]),
+        .testTarget(
+            name: "LLVSExchangeTests", dependencies: tested + ["LLVSExchangeTestHelpers", "LLVSExchange", "CLLVSShims"]),
+        .testTarget(name: "LLVSNetworkTests", dependencies: tested + ["LLVSNetwork", "LLVSExchange"]),
+        .testTarget(name: "LLVSCloudTests", dependencies: tested + ["LLVSCloud", "LLVSNetwork", "LLVSExchange"]),
+        .testTarget(
+            name: "LLVSServicesTests", dependencies: tested + ["LLVSServices", "LLVSCloud", "LLVSNetwork", "LLVSExchange"]),
+        .testTarget(name: "LLVSLiveTests", dependencies: tested + ["LLVSLive", "LLVSExchange"]),
+        .testTarget(name: "LLVSUpkeepTests", dependencies: tested + ["LLVSUpkeep", "LLVSExchange", "CLLVSShims"]),
+        .testTarget(
+            name: "LLVSCoordinatorTests",
+            dependencies: tested + [
+                "LLVSExchangeTestHelpers", "LLVSCoordinator", "LLVSUpkeep", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
+            ]),
+        .testTarget(
+            name: "LLVSTests",
+            dependencies: engine + helpers + ["LLVSExchangeTesting", "LLVSExchangeTestHelpers", "CLLVSShims", "CSQLite"]),
+        .testTarget(name: "LLVSAsyncTests", dependencies: engine + ["LLVSAsync", "LLVSTestSupport", "LLVSTesting", "Notes"]),
         // Shown in Sources/LLVS/LLVS.docc; scripts/suites/12-swift-product runs it.
         .executableTarget(name: "Notes", dependencies: engine + ["LLVSAsync"], path: "examples/swift/Notes", exclude: ["expected.txt"]),
     ],

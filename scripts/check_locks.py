@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 UNCHECKED = re.compile(r"\b(?:class|struct|enum) (\w+)(?:<[^>]*>)?:(.*)@unchecked Sendable")
 #: The modules of the engine, without those beside it.
-ENGINE = re.compile(r"LLVS(?!ABI|Async|Test)\w*/")
+ENGINE = re.compile(r"LLVS(?!ABI|Async|Test|ExchangeTest)\w*/")
 UNRANKED = re.compile(r"= (?:Lock|ReadWriteLock)\(\)")
 
 

@@ -1,6 +1,7 @@
 import CLLVS
 import Glibc
 import LLVSCoordinator
+import LLVSExchangeTesting
 import LLVSTesting
 
 // MARK: Conformance (llvs_testing.h)

@@ -1,5 +1,6 @@
 import CLLVS
 import LLVSCoordinator
+import LLVSExchangeTesting
 import LLVSTesting
 
 // MARK: Storages and transports of the library, as handles (llvs_testing.h)

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCore
 
 /// Forwards all calls to another storage, counts what is read, and lets a test change it.
 package final class CountingStorage: Storage, @unchecked Sendable {

@@ -32,6 +32,34 @@ package enum Filling {
             }
         }
     }
+    /// A text of few different words, determined by a seed.
+    package static func words(_ size: Int, _ seed: UInt64) -> [UInt8] {
+        var state = seed | 1, out: [UInt8] = []
+        while out.count < size {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            out += Array("word\(state >> 56) ".utf8)
+        }
+        return Array(out[..<size])
+    }
+
+    /// The value after some edits. Sometimes a part of it is also copied to another place.
+    package static func edited(_ base: [UInt8], _ random: inout SeededRandom) -> [UInt8] {
+        var value = base
+        func place(_ count: Int) -> Int { Int(random.next() % UInt64(count + 1)) }
+        for _ in 0..<random.next() % 6 {
+            let start = place(value.count), end = min(value.count, start + place(30))
+            value.replaceSubrange(start..<end, with: (0..<place(30)).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+        }
+        if random.next() % 5 == 0 {
+            let start = place(value.count), part = value[start..<min(value.count, start + place(200))]
+            value.insert(contentsOf: Array(part), at: place(value.count))
+        }
+        return value
+    }
+
+    /// Bytes that cannot be compressed, which a test finds in a file by their beginning.
+    package static func noise(_ seed: UInt64, _ count: Int) -> [UInt8] { StorageConformance.bytes(seed: seed, count: count) }
+
     private static let period = (0..<128 << 10).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) }
 
     private static func made(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Void) -> [UInt8] {

@@ -1,4 +1,4 @@
-import LLVS
+import LLVSCore
 
 /// A storage in memory with hooks for tests: records of other handles appear, syncs fail.
 package final class HookedStorage: Storage, @unchecked Sendable {

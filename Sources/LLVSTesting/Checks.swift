@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 /// The result of one check of a conformance suite.
 package struct CheckResult: Hashable, Sendable, CustomStringConvertible {
@@ -62,15 +62,21 @@ extension ConformanceSuite {
 
 /// One check, by name.
 package struct Check<Subject>: Sendable {
-    let name: String
-    let body: @Sendable (Subject) throws -> Void
-    init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }
+    package let name: String
+    package let body: @Sendable (Subject) throws -> Void
+    package init(_ name: String, _ body: @escaping @Sendable (Subject) throws -> Void) { self.name = name; self.body = body }
 }
 
 /// Runs checks, and records their results.
-enum Checks {
-    struct Problem: Error { let message: String }
-    struct Skip: Error { let reason: String }
+package enum Checks {
+    package struct Problem: Error {
+        let message: String
+        package init(message: String) { self.message = message }
+    }
+    package struct Skip: Error {
+        let reason: String
+        package init(reason: String) { self.reason = reason }
+    }
 
     static func run<Subject>(_ checks: [Check<Subject>], only text: String, make: () throws -> Subject, finished: (CheckResult) -> Void)
         -> [CheckResult]
@@ -103,17 +109,17 @@ enum Checks {
 }
 
 /// Throws the message if the condition is false.
-func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () throws -> String) throws {
+package func expect(_ holds: @autoclosure () throws -> Bool, _ message: @autoclosure () throws -> String) throws {
     if try !holds() { throw Checks.Problem(message: try message()) }
 }
 
 /// Ends the check as skipped if the condition is false.
-func skip(unless holds: Bool, _ reason: String) throws {
+package func skip(unless holds: Bool, _ reason: String) throws {
     if !holds { throw Checks.Skip(reason: reason) }
 }
 
 /// Requires that the body throws one of the codes; empty: any.
-func expectError(_ codes: [StoreError.Code], _ what: String, _ body: () throws -> Void) throws {
+package func expectError(_ codes: [StoreError.Code], _ what: String, _ body: () throws -> Void) throws {
     do { try body() } catch let error as StoreError {
         guard codes.isEmpty || codes.contains(error.code) else {
             throw Checks.Problem(message: "\(what) threw the code \(error.code.rawValue), not one of \(codes.map(\.rawValue)): \(error)")

@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 /// Operations of storages and transports, which faults can affect, and which are counted.
 package struct FaultOperations: OptionSet, Hashable, Sendable {
@@ -126,17 +126,17 @@ package final class FaultPlan: @unchecked Sendable {
     }
 
     /// The fault of one operation.
-    struct Met {
-        let kind: FaultKind
-        let error: StoreError
+    package struct Met {
+        package let kind: FaultKind
+        package let error: StoreError
         /// Random bits, determined by the seed.
-        let bits: UInt64
+        package let bits: UInt64
 
         /// Returns an index below `count`; 0 if that is 0.
-        func index(_ count: Int) -> Int { count > 0 ? Int(bits % UInt64(count)) : 0 }
+        package func index(_ count: Int) -> Int { count > 0 ? Int(bits % UInt64(count)) : 0 }
 
         /// Returns the bytes with one of them changed, or cut short.
-        func spoil(_ bytes: [UInt8]) -> [UInt8] {
+        package func spoil(_ bytes: [UInt8]) -> [UInt8] {
             var spoiled = bytes
             guard !spoiled.isEmpty else { return kind == .cut ? [] : [0x5A] }
             if kind == .cut {
@@ -149,7 +149,7 @@ package final class FaultPlan: @unchecked Sendable {
     }
 
     /// Counts the operation, waits for the delay, and throws if it must fail; otherwise returns its fault, if any.
-    func begin(_ operation: FaultOperations, _ what: String) throws -> Met? {
+    package func begin(_ operation: FaultOperations, _ what: String) throws -> Met? {
         let found = lock.withLock { () -> (fault: Fault, met: Met)? in
             counts[operation, default: 0] &+= 1
             for (i, fault) in faults.enumerated() {
@@ -186,7 +186,7 @@ package final class FaultPlan: @unchecked Sendable {
     package func opening(_ what: String) throws { try around(.openStorage, what) {} }
 
     /// Runs an operation that returns nothing, with its fault; `absent` skips it and succeeds.
-    func around(_ operation: FaultOperations, _ what: String, _ body: () throws -> Void) throws {
+    package func around(_ operation: FaultOperations, _ what: String, _ body: () throws -> Void) throws {
         guard let met = try begin(operation, what) else { return try body() }
         switch met.kind {
         case .absent: return

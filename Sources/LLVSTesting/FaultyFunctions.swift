@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 extension CallbackStorage.Functions {
     /// Returns functions that fail as planned. They work below the checksums of the store, so the store sees what a damaged medium would

@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 /// Wraps a storage of the engine, which checks what it reads, and fails as planned.
 ///

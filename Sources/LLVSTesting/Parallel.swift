@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 /// Runs threads for tests, without a runtime of their own.
 package enum Parallel {

@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 // Checks of several handles, and of everything besides records.
 extension StorageConformance {

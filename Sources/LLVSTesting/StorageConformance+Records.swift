@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 // Checks of records that one handle appends.
 extension StorageConformance {

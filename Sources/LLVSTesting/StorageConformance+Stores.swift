@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 // Checks of stores on the storage, and of its state after failures.
 extension StorageConformance {
@@ -31,7 +31,7 @@ extension StorageConformance {
                 try expect(found == bytes(seed: UInt64(turn), count: 10), "\(when), a value of version \(turn + 1) is not what was saved")
             }
             try expect(try store.value(id, at: last)?.data == large, "\(when), a value of 3 MiB is not what was saved")
-            let report = try store.verify()
+            let report = try store.verifyRecords(OperationControl())
             try expect(report.damages.isEmpty, "\(when), verifying reports damage: \(report.damages.first?.message ?? "")")
             try expect(report.versions == 201, "\(when), \(report.versions) of 201 versions are found")
         }

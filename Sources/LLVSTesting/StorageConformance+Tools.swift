@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 // Reads and writes for the checks, and for other tests of storages.
 extension StorageConformance {

@@ -1,4 +1,4 @@
-import LLVSCoordinator
+import LLVSCore
 
 /// The requirements on every storage, for any medium: exactly those on which the store relies.
 ///

@@ -28,7 +28,7 @@ class Command:
 
 
 def swift(name: str) -> Command:
-    """A test of Tests/LLVSTests: "Suite/function"."""
+    """A test of Tests/LLVS*Tests: "Suite/function"."""
     return Command("swift", name)
 
 

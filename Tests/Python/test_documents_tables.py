@@ -15,7 +15,7 @@ LAWS = {
     "L2c": ["test_documents_laws.py::test_l2c_same_of_counters"],
     "L3": ["test_documents_laws.py::test_l3_total", "test_documents_engine.py::test_random_documents"],
     "L4": ["test_documents_laws.py::test_l4_pure_on_many_threads", "test_documents_engine.py::test_vectors_in_a_process_with_another_seed",
-        "../LLVSTests/Documents/DocumentVectorTests.swift::vectors",
+        "../LLVSDocumentsTests/Documents/DocumentVectorTests.swift::vectors",
         "../C/test_document_vectors.c::each_value_is_merged_as_the_model_does"],
     "L5": ["test_documents_laws.py::test_l5_no_invention"],
     "L6": ["test_documents_laws.py::test_l6_disjoint"],
@@ -30,7 +30,7 @@ LAWS = {
     "L14": ["test_documents_laws.py::test_l14_splice", "test_model_devices.py::test_random_edits_on_two_devices",
         "../../bindings/swift/Tests/LLVSModelTests/MergingTests.swift::twoVersionsOfAModelOnTwoDevices"],
     "L15": ["test_documents_laws.py::test_l15_fixpoint"],
-    "L16": ["../LLVSTests/Documents/HostileTextTests.swift::stepsAreCounted", "test_documents_model.py::test_caps"],
+    "L16": ["../LLVSDocumentsTests/Documents/HostileTextTests.swift::stepsAreCounted", "test_documents_model.py::test_caps"],
     "L17": ["test_documents_laws.py::test_l17_locality"],
     "none": ["test_documents_laws.py::test_not_laws", "test_documents_model.py::test_not_laws"],
 }
@@ -38,12 +38,12 @@ LAWS = {
 BAD_INPUT = {
     "a value that is no JSON": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "a value that is cut short": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside",
-        "../LLVSTests/Documents/JSONTreeTests.swift::everyCutAndEveryByte"],
+        "../LLVSDocumentsTests/Documents/JSONTreeTests.swift::everyCutAndEveryByte"],
     "duplicate names": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "lone surrogates": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "depth 129": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "64 MiB and one byte": [
-        "test_documents_bad_input.py::test_a_value_that_is_too_large", "../LLVSTests/Documents/JSONTreeTests.swift::limits"],
+        "test_documents_bad_input.py::test_a_value_that_is_too_large", "../LLVSDocumentsTests/Documents/JSONTreeTests.swift::limits"],
     "numbers of 401 digits": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "exponents of 10,000": ["test_documents_bad_input.py::test_values_that_cannot_be_merged_inside"],
     "rules that are no JSON": ["test_schema.py::test_rules_that_are_wrong", "test_documents_bad_input.py::test_rules_that_are_refused"],
@@ -59,7 +59,7 @@ BAD_INPUT = {
     "a value merger that calls back in": ["test_value_merger.py::test_it_may_call_back_in"],
     "a model that cannot decode what was merged": ["test_model_devices.py::test_what_was_merged_and_cannot_be_read",
         "../../bindings/swift/Tests/LLVSModelTests/MergingTests.swift::whatWasMergedAndCannotBeRead"],
-    "texts made to defeat the diff": ["../LLVSTests/Documents/HostileTextTests.swift::stepsAreCounted"],
+    "texts made to defeat the diff": ["../LLVSDocumentsTests/Documents/HostileTextTests.swift::stepsAreCounted"],
     "fuzzing": ["../Fuzz/Sources/FuzzTargets/DocumentsTarget.swift::run", "../Fuzz/Sources/FuzzTargets/ConflictsTarget.swift::run",
         "../Fuzz/Sources/FuzzTargets/DocumentPartsTargets.swift::run"],
 }
@@ -91,8 +91,8 @@ def test_no_law_is_left_out() -> None:
 def test_vectors_and_histories_are_run_by_all() -> None:
     """Swift, C and Python run the vectors of values and those of several versions."""
     for test in (
-        "../LLVSTests/Documents/DocumentVectorTests.swift::vectors",
-        "../LLVSTests/Documents/DocumentHistoryTests.swift::histories",
+        "../LLVSDocumentsTests/Documents/DocumentVectorTests.swift::vectors",
+        "../LLVSMergeTests/Merge/DocumentHistoryTests.swift::histories",
         "../C/test_document_vectors.c::each_value_is_merged_as_the_model_does",
         "../C/test_document_vectors.c::histories_come_to_what_the_model_says",
         "test_documents_engine.py::test_vectors",

@@ -10,11 +10,11 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs" / "cloud-drives.md"
-SIMULATION, PACKED = "../LLVSTests/Packed/PackedSimulationTests.swift::", "../LLVSTests/Packed/PackedExchangeTests.swift::"
-KEYS, FORMAT = "../LLVSTests/Encryption/StoreKeysTests.swift::", "../LLVSTests/Packs/PackFormatTests.swift::"
-SCHEDULE, LISTING = "../LLVSTests/Syncing/SyncScheduleTests.swift::", "../LLVSTests/Packed/PackedListingTests.swift::"
-AGE, SEALED = "../LLVSTests/Encryption/AgeTests.swift::", "../LLVSTests/Packed/EncryptedExchangeTests.swift::"
-LISTENER, BRIDGED = "../Live/test_listener_bounds.py::", "../LLVSTests/Packed/BridgedExchangeTests.swift::"
+SIMULATION, PACKED = "../LLVSExchangeTests/Packed/PackedSimulationTests.swift::", "../LLVSExchangeTests/Packed/PackedExchangeTests.swift::"
+KEYS, FORMAT = "../LLVSExchangeTests/Encryption/StoreKeysTests.swift::", "../LLVSExchangeTests/Packs/PackFormatTests.swift::"
+SCHEDULE, LISTING = "../LLVSCoordinatorTests/Syncing/SyncScheduleTests.swift::", "../LLVSExchangeTests/Packed/PackedListingTests.swift::"
+AGE, SEALED = "../LLVSExchangeTests/Encryption/AgeTests.swift::", "../LLVSExchangeTests/Packed/EncryptedExchangeTests.swift::"
+LISTENER, BRIDGED = "../Live/test_listener_bounds.py::", "../LLVSExchangeTests/Packed/BridgedExchangeTests.swift::"
 #: By number.
 PITFALLS = {
     1: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
@@ -54,7 +54,7 @@ PITFALLS = {
     29: [PACKED + "whatIsLostIsSentAgain"],
     30: ["test_gdrive.py::test_deletes_that_are_refused", PACKED + "aRemoteThatIsFullOrDeletesNothing"],
     31: [FORMAT + "theEndOfAPackIsEnough"],
-    32: ["../LLVSTests/Packed/PackedCostTests.swift::ofANewDeviceAndOfOneThatWasAway"],
+    32: ["../LLVSExchangeTests/Packed/PackedCostTests.swift::ofANewDeviceAndOfOneThatWasAway"],
     33: [PACKED + "whatIsNotThereYetIsTakenLater", "../Hostile/test_packed_remotes.py::test_a_pack_that_is_cut_is_sent_again"],
     34: [FORMAT + "bombsAreRefused", "../Hostile/test_packs.py::test_bombs"],
     35: ["../Live/test_many_links.py::test_what_is_saved_while_links_are_opened",
@@ -66,7 +66,7 @@ PITFALLS = {
     40: ["../Python/test_exchange.py::test_foreign_files"],
     41: ["../Python/test_pitfalls.py::test_two_processes_exchange_at_once",
          "../Python/test_pitfalls.py::test_who_comes_second_is_told"],
-    42: ["../LLVSTests/Packed/PackedClaimsTests.swift::aVersionThatIsOnlyListedIsSent"],
+    42: ["../LLVSExchangeTests/Packed/PackedClaimsTests.swift::aVersionThatIsOnlyListedIsSent"],
     43: [SIMULATION + "nothingIsLostAndAllEndEqual", LISTING + "aCloneHidesBehindTheNumbersOfTheOriginal"],
     44: [LISTENER + "test_frames_that_break_a_rule", LISTENER + "test_who_connects_and_says_nothing",
          LISTENER + "test_versions_whose_predecessors_never_come", LISTENER + "test_who_has_all_looked_through_again_and_again",
@@ -114,8 +114,8 @@ BAD_INPUT = {
                                                                "../Live/test_library.py::test_replayed_and_wrong_handshakes"],
     "one between two that pair": ["../Live/test_digits.py::test_one_in_the_middle",
                                   "../Live/test_digits.py::test_a_number_that_was_not_committed_to"],
-    "what came and could not be stored": ["../LLVSTests/Live/PeerSessionTests.swift::whatCouldNotBeStoredDoesNotCountAsHere",
-                                          "../LLVSTests/Live/PeerSessionTests.swift::whatIsAcknowledgedOutlivesTheProcess"],
+    "what came and could not be stored": ["../LLVSLiveTests/PeerSessionTests.swift::whatCouldNotBeStoredDoesNotCountAsHere",
+                                          "../LLVSLiveTests/PeerSessionTests.swift::whatIsAcknowledgedOutlivesTheProcess"],
     "a peer that fills the disk": [LISTENER + "test_who_fills_the_disk", "../Live/test_many_links.py::test_the_host_bounds_what_is_stored"],
     "wires that lose, delay and cut": ["../Live/test_namespaces.py::test_loss", "../Live/test_namespaces.py::test_delay",
                                        "../Live/test_namespaces.py::test_cuts", "../Live/test_namespaces.py::test_silence"],

@@ -7,13 +7,13 @@ module_maps() {
     done
 }
 
-# symbol_graph <folder of the build> <module> <folder>: writes the public declarations and extensions of a Swift module, with their
-# comments.
+# symbol_graph <folder of the build> <module> <folder> [access]: writes the public declarations and extensions of a Swift module, with their
+# comments; those of another access level if one is given.
 symbol_graph() {
     local maps
     module_maps "$1"
     swift-symbolgraph-extract -module-name "$2" -I "$1/Modules" -target "$(uname -m)-unknown-linux-gnu" \
-        -output-dir "$3" -minimum-access-level public "${maps[@]}"
+        -output-dir "$3" -minimum-access-level "${4:-public}" "${maps[@]}"
 }
 
 # engine_graph <folder of the build> <folder>: writes the public declarations of all modules that LLVS exports, as those of LLVS, which is
@@ -28,4 +28,11 @@ engine_graph() {
         done
         rm -r "${2:?}/$module"
     done
+}
+
+# whole_graph <folder of the build> <folder>: writes all declarations of the modules that LLVS exports.
+whole_graph() {
+    local module
+    mkdir -p "$2"
+    for module in LLVS $(engine_modules); do symbol_graph "$1" "$module" "$2" private || return; done
 }

@@ -1,3 +1,5 @@
+import LLVSTestHelpers
+
 #if DEBUG
 #if canImport(Glibc)
 import Glibc
@@ -5,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 @testable import LLVSCore
 @testable import LLVSExchange

@@ -1,5 +1,6 @@
 import LLVS
-import LLVSTestSupport
+import LLVSExchangeTesting
+import LLVSTestHelpers
 import Testing
 
 /// All transports pass the conformance suite, and the suite finds faulty ones.

@@ -1,7 +1,6 @@
 import Foundation
 import LLVS
-import LLVSTestSupport
-import LLVSTesting
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore

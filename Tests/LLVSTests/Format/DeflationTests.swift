@@ -1,6 +1,6 @@
 import CLLVSShims
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore

@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -32,7 +32,7 @@ import Testing
     enum Place: String, CaseIterable { case file, sqlite, host, memory }
 
     /// A store with the given records, each of them appended on its own.
-    static func store(_ place: Place, _ directory: String, _ records: [[UInt8]], _ host: StorageCallbackTests.Host) throws -> Store {
+    static func store(_ place: Place, _ directory: String, _ records: [[UInt8]], _ host: ArrayHost) throws -> Store {
         var options = Store.Options()
         options.compactionGrace = 0
         let storage: any Storage
@@ -68,7 +68,7 @@ import Testing
 
     @Test(arguments: Place.allCases) func whatCanBeIgnoredIs(place: Place) throws {
         try withTemporaryDirectory { directory in
-            let host = StorageCallbackTests.Host(), b = try VersionID("b"), c = try VersionID("c")
+            let host = ArrayHost(), b = try VersionID("b"), c = try VersionID("c")
             let records = try Self.line { Self.extended($0, flags: 0xE0, [(3, bytes("an extension")), (5, []), (1_000_001, [0, 1, 2])]) }
             let store = try Self.store(place, directory, records, host)
             #expect(try store.allVersionIDs().count == 3 && store.statistics().damaged == 0)
@@ -109,7 +109,7 @@ import Testing
         throws
     {
         try withTemporaryDirectory { directory in
-            let host = StorageCallbackTests.Host(), a = try VersionID("a"), b = try VersionID("b"), c = try VersionID("c")
+            let host = ArrayHost(), a = try VersionID("a"), b = try VersionID("b"), c = try VersionID("c")
             let records = try Self.line { record in
                 switch critical {
                 case .flag: Self.extended(record, flags: 0x08)
@@ -120,10 +120,10 @@ import Testing
             }
             func check(_ store: Store) throws {
                 #expect(try store.allVersionIDs() == [a] && store.value(id("k"), at: a)?.data == bytes("1"))
-                #expect(errorCode { _ = try store.value(id("k"), at: b) } == .newerFormat)
-                #expect(errorCode { _ = try store.changes(madeIn: b) } == .newerFormat)
-                #expect(errorCode { _ = try store.makeVersion(basedOn: b, changes: []) } == .newerFormat)
-                #expect(errorCode { _ = try store.value(id("k"), at: c) } == .unknownVersion)
+                #expect(code { _ = try store.value(id("k"), at: b) } == .newerFormat)
+                #expect(code { _ = try store.changes(madeIn: b) } == .newerFormat)
+                #expect(code { _ = try store.makeVersion(basedOn: b, changes: []) } == .newerFormat)
+                #expect(code { _ = try store.value(id("k"), at: c) } == .unknownVersion)
                 let report = try store.verify()
                 #expect(report.pending == 1 && report.unfinished.isEmpty)
                 #expect(
@@ -149,7 +149,7 @@ import Testing
             // The version made from c builds on a.
             let made = try #require(report.made.first)
             #expect(try report.made.count == 1 && !made.isComplete && salvaged.value(id("k"), at: made.version)?.data == bytes("1"))
-            #expect(errorCode { _ = try salvaged.value(id("k"), at: b) } == .newerFormat)
+            #expect(code { _ = try salvaged.value(id("k"), at: b) } == .newerFormat)
             var found = 0
             try salvaged.storage.verify(
                 OperationControl(), found: { if $0.prefix.elementsEqual(records[1]) { found += 1 } }, damage: { _ in })
@@ -247,7 +247,7 @@ import Testing
     @Test(arguments: [true, false], [128 as UInt8, 200, 255]) func ignorableFramesAreNoDamageAndNoTail(sealed: Bool, kind: UInt8) throws {
         try withTemporaryDirectory { directory in
             let path = try Self.segment(kind, sealed: sealed, in: directory), before = try readFile(path)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             #expect(try store.value(id("k"), at: VersionID("c"))?.data == bytes("2") && store.statistics().damaged == 0)
             let report = try store.verify()
             #expect(report.isWhole && report.versions == 3 && report.unfinished.isEmpty == sealed)
@@ -265,7 +265,7 @@ import Testing
     @Test(arguments: [true, false]) func criticalFramesAreToldOf(sealed: Bool) throws {
         try withTemporaryDirectory { directory in
             let path = try Self.segment(77, sealed: sealed, in: directory), before = try readFile(path)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             #expect(try store.value(id("k"), at: VersionID("c"))?.data == bytes("2") && store.statistics().damaged == 4)
             let report = try store.verify()
             #expect(
@@ -281,7 +281,7 @@ import Testing
     @Test(arguments: [true, false]) func damagedFramesThatAreIgnorable(sealed: Bool) throws {
         try withTemporaryDirectory { directory in
             _ = try Self.segment(200, sealed: sealed, in: directory, damagingBodyOf: 1)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             #expect(try store.value(id("k"), at: VersionID("c"))?.data == bytes("2") && store.statistics().damaged == 1)
             let report = try store.verify()
             #expect(report.versions == 3 && report.damages.count == 1 && (report.damages[0].lost == .nothing) == sealed)
@@ -300,11 +300,11 @@ import Testing
         ]
         for (text, isWhole) in whole {
             try withTemporaryDirectory { directory in
-                let store = try StoreOnDiskTests.open(0, directory)
+                let store = try DiskStore.open(0, directory)
                 let version = try store.set(["k": "1"], nil)
                 try store.close()
                 try writeFile(directory + "/store/llvs-store", bytes(text))
-                let again = try StoreOnDiskTests.open(0, directory)
+                let again = try DiskStore.open(0, directory)
                 #expect(try again.text("k", version) == "1")
                 #expect(try again.verify().damages.map(\.lost) == (isWhole ? [] : [.nothing]), "\(text.debugDescription)")
                 try again.close()
@@ -313,9 +313,9 @@ import Testing
         // Any larger number is refused.
         for number in ["2", "10", "99999999999999999999999999"] {
             try withTemporaryDirectory { directory in
-                try StoreOnDiskTests.open(0, directory).close()
+                try DiskStore.open(0, directory).close()
                 try writeFile(directory + "/store/llvs-store", bytes("LLVS store\nformat \(number)\n"))
-                #expect(errorCode { _ = try StoreOnDiskTests.open(0, directory) } == .newerFormat)
+                #expect(code { _ = try DiskStore.open(0, directory) } == .newerFormat)
             }
         }
     }

@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -11,9 +11,9 @@ import Testing
     @Test(arguments: Sample.seeds(from: 1, usual: 4, deep: 60)) func allElseStaysAsItWas(seed: UInt64) throws {
         try withTemporaryDirectory { directory in
             var random = SeededRandom(seed: seed)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             defer { try? store.close() }
-            var texts = (0..<130).map { _ in DeflateTests.text(Int.random(in: 0..<6_000, using: &random), 3) }
+            var texts = (0..<130).map { _ in Filling.words(Int.random(in: 0..<6_000, using: &random), 3) }
             func changes(_ every: Int) throws -> [Value.Change] {
                 try texts.indices.filter { $0 % every == 0 }.map { i in
                     texts[i] += bytes("edit \(i)")
@@ -21,9 +21,9 @@ import Testing
                 }
             }
             let first = try store.makeVersion(
-                basedOn: nil, changes: changes(1) + [.insert(id("vast"), data: DeflateTests.text(1_200_000, 4))])
+                basedOn: nil, changes: changes(1) + [.insert(id("vast"), data: Filling.words(1_200_000, 4))])
             let second = try store.makeVersion(
-                basedOn: first.id, changes: changes(2) + [.remove(id("v1")), .update(id("vast"), data: DeflateTests.text(1_100_000, 5))],
+                basedOn: first.id, changes: changes(2) + [.remove(id("v1")), .update(id("vast"), data: Filling.words(1_100_000, 5))],
                 metadata: Metadata([(bytes("by"), bytes("\"ann\""))]))
             let beside = try store.makeVersion(basedOn: first.id, changes: [.update(id("v3"), data: bytes("beside")), .remove(id("v5"))])
             let merged = try store.merge(second.id, with: beside.id, arbiter: BuiltInArbiter.mostRecentChange)

@@ -1,5 +1,6 @@
 import Foundation
 import LLVS
+import LLVSTestHelpers
 import Testing
 
 /// The vectors in Tests/Vectors (see the README there), made from the reference model in Tests/Python.

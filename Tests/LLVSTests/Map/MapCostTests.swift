@@ -1,6 +1,8 @@
+import LLVSTestHelpers
+
 #if DEBUG
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 @testable import LLVSCore
 

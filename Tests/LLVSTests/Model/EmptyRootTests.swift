@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 /// The empty root is an empty state that can be read and compared in every store.
@@ -77,7 +77,7 @@ import Testing
                 try checkIsReadable(store)
                 try checkIsVirtual(store)
                 try store.close()
-                #expect(errorCode { _ = try store.version(Self.root) } == .closed)
+                #expect(code { _ = try store.version(Self.root) } == .closed)
                 options.readOnly = true
                 store = try Store(path: path, options: options)
                 try checkIsReadable(store)

@@ -1,6 +1,6 @@
 import Glibc
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore

@@ -1,6 +1,6 @@
 import Glibc
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -240,7 +240,7 @@ private final class Trickle: PieceReader, @unchecked Sendable {
             callbacks.close = nil
             let second = try Store.inMemory(), exchange = Exchange(store: second, transport: CallbackTransport(callbacks))
             if ends {
-                #expect(LLVSTests.code { _ = try exchange.retrieve() } == code)
+                #expect(LLVSTestHelpers.code { _ = try exchange.retrieve() } == code)
             } else {
                 #expect(try exchange.retrieve().problems.map(\.error.code) == [code])
             }

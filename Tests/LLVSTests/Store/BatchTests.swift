@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -97,7 +97,7 @@ import Testing
         let batch = try store.batch(all.map(\.reference) + [Value.Reference(id: try id("none"), version: head)])
         #expect(try values(batch) == all && batch.count == all.count + 1 && batch.rows.last?.version == nil)
         try store.close()
-        #expect(errorCode { _ = try store.batch(at: head, limit: 1) } == .closed)
+        #expect(code { _ = try store.batch(at: head, limit: 1) } == .closed)
     }
 
     @Test func aPageEndsWithTheValueThatReachesTheLimitOfBytes() throws {
@@ -139,7 +139,7 @@ import Testing
             let (store, _) = try open(0)
             heads.append(
                 try store.makeVersion(
-                    basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: ReadPathTests.data($0)) }
+                    basedOn: nil, changes: (0..<count).map { .insert(try id(Self.name($0)), data: Filling.noise(UInt64($0), 100)) }
                 ).id)
             try store.close()
         }
@@ -181,14 +181,15 @@ import Testing
         }
         let (broken, _) = try open(0)
         let isThere = try broken.contains(head)
-        #expect(!isThere || errorCode { _ = try broken.batch(at: head, limit: .max) } == .damaged)
+        #expect(!isThere || code { _ = try broken.batch(at: head, limit: .max) } == .damaged)
     }
 
     @Test func descriptorsAreNotClosedUnderTheirReaders() throws {
         var versions: [(VersionID, Int)] = []
         for i in 0..<12 {
             let store = try Store(path: path)
-            versions.append((try store.makeVersion(basedOn: nil, changes: [.insert(try id("k"), data: ReadPathTests.data(i))]).id, i))
+            let changes: [Value.Change] = [.insert(try id("k"), data: Filling.noise(UInt64(i), 100))]
+            versions.append((try store.makeVersion(basedOn: nil, changes: changes).id, i))
             try store.close()
         }
         var options = FileStorage.Options()
@@ -202,7 +203,7 @@ import Testing
             var random = SeededRandom(seed: UInt64(thread * 10_000 + turn))
             let (version, i) = all[Int(random.next() % 12)]
             let data = try store.value(ValueID(utf8: key), at: version)?.data
-            guard data == ReadPathTests.data(i) else { throw StoreError(.damaged, "other bytes") }
+            guard data == Filling.noise(UInt64(i), 100) else { throw StoreError(.damaged, "other bytes") }
         }
         #expect(errors.isEmpty, "\(errors)")
         try store.close()

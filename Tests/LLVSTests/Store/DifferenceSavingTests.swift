@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -11,7 +11,7 @@ import Testing
         readOnly: Bool = false
     ) throws -> Store {
         var options = Store.Options()
-        options.storage = StoreOnDiskTests.kinds[kind].storage
+        options.storage = DiskStore.kinds[kind].storage
         options.differences = differences
         options.readOnly = readOnly
         return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
@@ -63,7 +63,7 @@ import Testing
                     let key = try id("v\(Int(random.next() % 5) + 5 * i)")
                     if let data = state[key], random.next() % 8 > 0 {
                         let edited =
-                            random.next() % 10 == 0 ? data + data : ValueDifferenceTests.edited(data, &random)
+                            random.next() % 10 == 0 ? data + data : Filling.edited(data, &random)
                         changes.append(.update(key, data: edited))
                         state[key] = edited
                     } else if state[key] != nil {
@@ -73,7 +73,7 @@ import Testing
                         let size = [100, 1_023, 1_024, 4_000, 30_000][Int(random.next() % 5)]
                         let data =
                             random.next() % 4 == 0
-                            ? RepairTests.noise(random.next(), size) : DeflateTests.text(size, random.next())
+                            ? Filling.noise(random.next(), size) : Filling.words(size, random.next())
                         changes.append(.insert(key, data: data))
                         state[key] = data
                     }
@@ -114,7 +114,7 @@ import Testing
         for choice in [Store.Differences.off, .auto] {
             try withTemporaryDirectory { directory in
                 let store = try Self.open(kind, directory, choice)
-                var text = DeflateTests.text(60_000, 3)
+                var text = Filling.words(60_000, 3)
                 let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)])
                     .id
                 let saved = try Self.edit(store, from: first, &text, 340)
@@ -147,7 +147,7 @@ import Testing
                 try System.mkdir(folder)
                 // The store has no value yet that could be a difference.
                 var store = try Self.open(kind, folder, first)
-                var text = DeflateTests.text(5_000, 3)
+                var text = Filling.words(5_000, 3)
                 let version = try store.makeVersion(
                     basedOn: nil, changes: [.insert(id("small"), data: [1]), .insert(id("note"), data: text)]
                 ).id
@@ -171,7 +171,7 @@ import Testing
     @Test func whatIsReceivedTakesLittleRoom() throws {
         let source = try Store.inMemory()
         let place = MemoryTransport(name: "received")
-        var text = DeflateTests.text(60_000, 3)
+        var text = Filling.words(60_000, 3)
         let first = try source.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
         let saved = try Self.edit(source, from: first, &text, 100)
         _ = try Exchange(store: source, transport: place).send()
@@ -187,7 +187,7 @@ import Testing
     /// A merge stores a merged long text as a difference from the text of its first predecessor.
     @Test func mergesAreDifferencesAsWell() throws {
         let store = try Store.inMemory()
-        let text = DeflateTests.text(20_000, 3)
+        let text = Filling.words(20_000, 3)
         let base = try store.makeVersion(
             basedOn: nil,
             changes: [
@@ -213,7 +213,7 @@ import Testing
     @Test(arguments: [0, 1]) func noSaveFailsBecauseOfItsPast(kind: Int) throws {
         try withTemporaryDirectory { directory in
             var store = try Self.open(kind, directory)
-            var text = DeflateTests.text(5_000, 3)
+            var text = Filling.words(5_000, 3)
             let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
             let place = store.place(of: try store.requireOrdinal(first))
             let stored: [UInt8] = try id("note").bytes.withUnsafeBytes { raw in
@@ -224,9 +224,9 @@ import Testing
                 }
             }
             try store.close()
-            try RepairTests.flip(stored, in: directory)
+            try flip(stored, in: directory)
             store = try Self.open(kind, directory)
-            #expect(errorCode { _ = try store.value(id("note"), at: first) } == .damaged)
+            #expect(code { _ = try store.value(id("note"), at: first) } == .damaged)
             let saved = try Self.edit(store, from: first, &text, 3)
             for (version, data) in saved {
                 #expect(try store.value(id("note"), at: version)?.data == data)
@@ -239,10 +239,10 @@ import Testing
     @Test func picturesAreStoredWhole() throws {
         let store = try Store.inMemory()
         var head = try store.makeVersion(
-            basedOn: nil, changes: [.insert(id("picture"), data: RepairTests.noise(1, 20_000))]
+            basedOn: nil, changes: [.insert(id("picture"), data: Filling.noise(1, 20_000))]
         ).id
         for i in 2..<20 {
-            let data = RepairTests.noise(UInt64(i), 20_000)
+            let data = Filling.noise(UInt64(i), 20_000)
             head = try store.makeVersion(basedOn: head, changes: [.update(id("picture"), data: data)]).id
             #expect(try store.value(id("picture"), at: head)?.data == data)
         }
@@ -279,7 +279,7 @@ import Testing
     /// Another store may have recorded another value under such an id. If both stores are joined, that value may prevail.
     @Test func nothingStandsOnAVersionWithAnIDOfTheCaller() throws {
         let store = try Store.inMemory(), key = try id("note")
-        var text = DeflateTests.text(4_000, 1)
+        var text = Filling.words(4_000, 1)
         var before = try store.makeVersion(basedOn: nil, changes: [.insert(key, data: text)], id: VersionID("named")).id
         for differences in [0, 1, 2] as [UInt64] {
             text[100] ^= 1
@@ -292,7 +292,7 @@ import Testing
     /// A value that repeats its base can have a difference of some 50 bytes: fewer than readers accept for its size.
     @Test(arguments: [2, 3, 4, 8, 30]) func aValueThatRepeatsItsBaseIsReadBack(times: Int) throws {
         let store = try Store.inMemory(), key = try id("note"), place = MemoryTransport(name: "repeats-\(times)")
-        let text = DeflateTests.text(30_000, 1), repeated = (0..<times).flatMap { _ in text }
+        let text = Filling.words(30_000, 1), repeated = (0..<times).flatMap { _ in text }
         let first = try store.makeVersion(basedOn: nil, changes: [.insert(key, data: text)]).id
         let second = try store.makeVersion(basedOn: first, changes: [.update(key, data: text + text)]).id
         let third = try store.makeVersion(basedOn: second, changes: [.update(key, data: repeated)]).id

@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -87,14 +87,14 @@ import Testing
     static func source(_ versions: Int = 40, size: Int = 20_000, named: Bool = false) throws -> Store {
         let store = try Store.inMemory()
         var random = SeededRandom(seed: 11)
-        var note = DeflateTests.text(size, 3), table = DeflateTests.text(2_000, 4)
+        var note = Filling.words(size, 3), table = Filling.words(2_000, 4)
         var head = try store.makeVersion(
             basedOn: nil,
             changes: [.insert(id("note"), data: note), .insert(id("small"), data: [1]), .insert(id("table"), data: table)],
             id: named ? VersionID("v-0") : nil)
         var side: Version?
         for i in 1..<versions {
-            note = ValueDifferenceTests.edited(note, &random)
+            note = Filling.edited(note, &random)
             let place = Int(random.next() % 1_900)
             table.replaceSubrange(place..<place + 5, with: Array("\(10_000 + i)".utf8))
             var changes: [Value.Change] = [.update(try id("note"), data: note)]
@@ -144,12 +144,12 @@ import Testing
         try withTemporaryDirectory { directory in
             let source = try Self.source(named: named)
             let writer = Writer()
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             try writer.write(source, into: store)
             #expect(writer.count > 40)
             try store.close()
             for _ in 0..<2 {
-                store = try StoreOnDiskTests.open(kind, directory)
+                store = try DiskStore.open(kind, directory)
                 try Self.expectSame(store, as: source)
                 let report = try store.verify()
                 #expect(report.damages.isEmpty && report.pending == 0)
@@ -157,7 +157,7 @@ import Testing
                 try store.close()
             }
             // A pack holds whole values, and a store without the versions accepts it.
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             let place = MemoryTransport(name: directory), other = try Store.inMemory()
             _ = try Exchange(store: store, transport: place).send()
             _ = try Exchange(store: other, transport: place).retrieve()
@@ -178,7 +178,7 @@ import Testing
             for (i, isWhole) in [isWholeFirst, !isWholeFirst].enumerated() {
                 let folder = directory + "/\(i)"
                 try System.mkdir(folder)
-                let store = try StoreOnDiskTests.open(0, folder)
+                let store = try DiskStore.open(0, folder)
                 let writer = Writer()
                 try writer.write(source, into: store, whole: { _ in isWhole })
                 #expect((writer.count > 0) == !isWhole)
@@ -190,7 +190,7 @@ import Testing
             let cache = directory + "/0/store/cache"
             for name in (try? System.names(in: cache)) ?? [] { try? System.unlink(cache + "/" + name) }
             for _ in 0..<2 {
-                let store = try StoreOnDiskTests.open(0, directory + "/0")
+                let store = try DiskStore.open(0, directory + "/0")
                 try Self.expectSame(store, as: source)
                 #expect(try store.verify().damages.isEmpty)
                 try store.close()
@@ -203,7 +203,7 @@ import Testing
         try withTemporaryDirectory { directory in
             let source = try Self.source(16, size: 3_000)
             let writer = Writer()
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             try writer.write(source, into: store)
             try store.close()
             let segments = directory + "/store/segments/"
@@ -218,7 +218,7 @@ import Testing
                 damaged[64 + Int(random.next() % UInt64(file.count - 64))] ^= 1 << UInt8(random.next() % 8)
                 try writeFile(path, damaged)
                 for name in (try? System.names(in: cache)) ?? [] { try? System.unlink(cache + "/" + name) }
-                store = try StoreOnDiskTests.open(0, directory, readOnly: true)
+                store = try DiskStore.open(0, directory, readOnly: true)
                 for (version, value) in expected {
                     do {
                         let found = try store.value(value.id, at: version)
@@ -241,10 +241,10 @@ import Testing
             let ids = try source.allVersionIDs().compactMap { try source.version($0) }.sorted(by: { $0.timestamp < $1.timestamp }).map(\.id)
             let elsewhere = try Store.inMemory(), place = MemoryTransport(name: directory)
             let writer = Writer()
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             try writer.write(source, into: store)
             try store.close()
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             _ = try Exchange(store: store, transport: place).send()
             _ = try Exchange(store: elsewhere, transport: place).retrieve()
             // The body of the first note, which is stored whole.
@@ -257,8 +257,8 @@ import Testing
                 }
             }
             try store.close()
-            try RepairTests.flip(stored, in: directory)
-            store = try StoreOnDiskTests.open(kind, directory)
+            try flip(stored, in: directory)
+            store = try DiskStore.open(kind, directory)
             var error: StoreError?
             do { _ = try store.value(note, at: ids[5]) } catch let thrown as StoreError { error = thrown }
             #expect(error?.code == .damaged && error?.valueID == note && error?.versionID == ids[0].description)
@@ -285,7 +285,7 @@ import Testing
     @Test func salvageFindsTheBaseInAnyRecord() throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(8)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             let firstID = try source.allVersionIDs().compactMap { try source.version($0) }.min { $0.timestamp < $1.timestamp }
             let writer = Writer()
             try writer.write(source, into: store)
@@ -313,10 +313,10 @@ import Testing
     private func lastNote(_ source: Store, _ writer: Writer) throws -> Result<Value?, StoreError> {
         var result: Result<Value?, StoreError>?
         try withTemporaryDirectory { directory in
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             try writer.write(source, into: store)
             try store.close()
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             let last = try #require(try source.allVersionIDs().compactMap { try source.version($0) }.max { $0.timestamp < $1.timestamp })
             do { result = .success(try store.value(id("note"), at: last.id)) } catch let error as StoreError { result = .failure(error) }
             try store.close()
@@ -327,7 +327,7 @@ import Testing
     /// A line of versions whose notes each have the previous one as their base.
     private func line(_ count: Int, size: Int = 3_000) throws -> Store {
         let store = try Store.inMemory()
-        var note = DeflateTests.text(size, 3)
+        var note = Filling.words(size, 3)
         var head = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: note)])
         for i in 1..<count {
             note[i] ^= 1
@@ -359,7 +359,7 @@ import Testing
         let source = try Store.inMemory(), key = try id("note")
         var all: [(VersionID, [UInt8])] = []
         for size in [1_200_000, 300_000, 70_000, 2_000] {
-            let data = Array(DeflateTests.text(1_200_000, 3).prefix(size))
+            let data = Array(Filling.words(1_200_000, 3).prefix(size))
             all.append(
                 (
                     try source.makeVersion(
@@ -368,14 +368,14 @@ import Testing
                 ))
         }
         try withTemporaryDirectory { directory in
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             let writer = Writer()
             writer.link = { own, writer in before(own, source).map { ($0, (writer.written[$0]?.place ?? 0) + 1) } }
             try writer.write(source, into: store)
             #expect(writer.count == 3)
             try store.close()
-            store = try StoreOnDiskTests.open(0, directory)
-            #expect(errorCode { _ = try store.value(key, at: all[3].0) } == .damaged)
+            store = try DiskStore.open(0, directory)
+            #expect(code { _ = try store.value(key, at: all[3].0) } == .damaged)
             let data = all[3].1 + [1]
             let made = try store.makeVersion(basedOn: all[3].0, changes: [.update(key, data: data)]).id
             #expect(try store.value(key, at: made)?.data == data)

@@ -1,6 +1,5 @@
 import LLVS
-import LLVSTestSupport
-import LLVSTesting
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -47,10 +46,10 @@ import Testing
 
     /// Makes a store from another one with hollow changes, and opens it.
     static func store(_ kind: Int, _ directory: String, of source: Store, hollow: Choice) throws -> Store {
-        let target = try StoreOnDiskTests.open(kind, directory)
+        let target = try DiskStore.open(kind, directory)
         try write(source, into: target, hollow: hollow)
         try target.close()
-        return try StoreOnDiskTests.open(kind, directory)
+        return try DiskStore.open(kind, directory)
     }
 
     private static func code(_ body: () throws -> Void) -> StoreError? {
@@ -66,7 +65,7 @@ import Testing
     static let sizes: [(String, Int)] = [("empty", 0), ("large", 70_000), ("note", 40), ("text", 5_000), ("vast", 1_100_000)]
     static func source() throws -> (store: Store, first: Version, last: Version) {
         let store = try Store.inMemory()
-        var changes = try sizes.map { Value.Change.insert(try id($0.0), data: DeflateTests.text($0.1, 5)) }
+        var changes = try sizes.map { Value.Change.insert(try id($0.0), data: Filling.words($0.1, 5)) }
         changes += try (0..<70).map { .insert(try id("other \($0)"), data: bytes("\($0)")) }
         let first = try store.makeVersion(basedOn: nil, changes: changes)
         return (store, first, try store.makeVersion(basedOn: first.id, changes: [.update(id("other 1"), data: bytes("new"))]))
@@ -193,7 +192,7 @@ import Testing
 
     private static func salvage(_ kind: Int, _ directory: String) throws -> (SalvageReport, Store) {
         var options = Store.Options()
-        options.storage = StoreOnDiskTests.kinds[kind].storage
+        options.storage = DiskStore.kinds[kind].storage
         let report = try Salvage.run(
             directory + (kind == 0 ? "/store" : "/store.sqlite"), options, into: directory + "/salvaged", Store.Options())
         return (report, try Store(path: directory + "/salvaged"))
@@ -208,13 +207,13 @@ import Testing
             var store = try Self.store(kind, directory, of: source) { $0 == ids[0] && gone.contains($1) }
             try store.close()
             try RepairTests.damage(.smallValue, directory)
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             #expect(Self.code { _ = try store.value(id("small"), at: ids[1]) }?.code == .damaged)
             #expect(try Exchange(store: store, transport: place).retrieve().repaired == [ids[0]])
             for isAgain in [false, true] {
                 if isAgain {
                     try store.close()
-                    store = try StoreOnDiskTests.open(kind, directory)
+                    store = try DiskStore.open(kind, directory)
                 }
                 #expect(try store.value(id("small"), at: ids[1])?.data == RepairTests.small)
                 for key in ["large", "middle"] {
@@ -229,12 +228,12 @@ import Testing
     @Test(arguments: [0, 1], [true, false]) func theRecordThatLacksLessIsRead(kind: Int, wholeFirst: Bool) throws {
         try withTemporaryDirectory { directory in
             let (source, first, last) = try Self.source()
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             for isWhole in [wholeFirst, !wholeFirst] {
                 try Self.write(source, into: store) { try !isWhole && $0 == first.id && $1 == id("note") }
             }
             try store.close()
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             defer { try? store.close() }
             #expect(try store.value(id("note"), at: last.id) == source.value(id("note"), at: last.id))
             let report = try store.verify()
@@ -247,18 +246,18 @@ import Testing
 
     @Test(arguments: [0, 1]) func aDifferenceReadsAsItsBase(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let text = try DifferenceStoreTests.source(6), source = try StoreOnDiskTests.open(0, directory)
+            let text = try DifferenceStoreTests.source(6), source = try DiskStore.open(0, directory)
             let writer = DifferenceStoreTests.Writer()
             try writer.write(text, into: source)
             try source.close()
-            let whole = try StoreOnDiskTests.open(0, directory)
+            let whole = try DiskStore.open(0, directory)
             defer { try? whole.close() }
             let first = try #require(try whole.allVersionIDs().first { try whole.version($0)?.predecessors == [] })
             try System.mkdir(directory + "/hollow")
-            let store = try StoreOnDiskTests.open(kind, directory + "/hollow")
+            let store = try DiskStore.open(kind, directory + "/hollow")
             try Self.write(whole, into: store, raw: true) { try $0 == first && $1 == id("note") }
             try store.close()
-            let read = try StoreOnDiskTests.open(kind, directory + "/hollow")
+            let read = try DiskStore.open(kind, directory + "/hollow")
             defer { try? read.close() }
             var differences = 0
             for version in try whole.allVersionIDs() where version != first {
@@ -272,7 +271,7 @@ import Testing
             let report = try read.verify()
             #expect(report.isComplete && report.forgotten == 6, "\(report)")
             // The next save finds no base, and is stored whole.
-            let text2 = DeflateTests.text(20_000, 9)
+            let text2 = Filling.words(20_000, 9)
             let next = try read.makeVersion(basedOn: head, changes: [.update(id("note"), data: text2)])
             #expect(try read.value(id("note"), at: next.id)?.data == text2)
         }

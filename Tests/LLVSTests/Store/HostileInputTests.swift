@@ -1,50 +1,10 @@
 import Glibc
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
 @testable import LLVSUpkeep
-
-/// A record that breaks the rules, as a writer would encode it: the encoder itself checks nothing.
-/// - Parameter summing: whether the record states the right sum of the values' sizes.
-/// - Parameter blobThreshold: larger values are in blobs, which do not exist.
-func hostileRecord(
-    _ version: Version, _ changes: [Value.Change], summing: Bool = true, blobThreshold: Int? = nil
-) throws -> [UInt8] {
-    try changes.withBorrowed { borrowed in
-        var version = version
-        if summing { version.valueDataSize = borrowed.reduce(0) { $0 + UInt64($1.data.count) } }
-        let changes = RecordChanges(borrowed)
-        let encoder = RecordEncoder()
-        try encoder.encode(version, changes, blobThreshold: blobThreshold) { _, _ in BlobID(high: 0, low: 1) }
-        return try encoder.bytes(changes)
-    }
-}
-func plainVersion(_ id: String, _ predecessors: [String] = [], timestamp: Double = 1) throws -> Version {
-    Version(
-        id: try VersionID(id), predecessors: try predecessors.map { try VersionID($0) }, timestamp: timestamp, valueDataSize: 0,
-        metadata: Metadata())
-}
-func hookedStore(_ records: [[UInt8]] = [], durability: Durability = .normal) throws -> (Store, HookedStorage) {
-    let storage = HookedStorage(records: records)
-    var options = Store.Options()
-    options.durability = durability
-    return (try Store(storage: storage, options: options), storage)
-}
-func errorCode(_ body: () throws -> Void) -> StoreError.Code? {
-    do { try body(); return nil } catch { return (error as? StoreError)?.code }
-}
-
-/// Runs `body` on a thread of its own. Records an issue if it throws or does not end.
-func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #_sourceLocation) {
-    nonisolated(unsafe) var failure: (any Error)?
-    let ended = Parallel.finishes {
-        do { try body() } catch { failure = error }
-    }
-    #expect(ended, "it hangs", sourceLocation: place)
-    if ended, let failure { Issue.record(failure, sourceLocation: place) }
-}
 
 /// Records, snapshots and versions that no honest replica makes. Each is refused with its name, and does no harm to others.
 @Suite struct HostileInputTests {
@@ -59,10 +19,10 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
             try hostileRecord(plainVersion("good"), [.insert(try id("k"), data: [1])]),
         ])
         for name in ["many", "unsorted", "across", "invalid"] {
-            #expect(errorCode { _ = try store.count(at: VersionID(name)) } == .damaged, "\(name)")
-            #expect(errorCode { _ = try store.changes(madeIn: VersionID(name)) } == .damaged, "\(name)")
+            #expect(code { _ = try store.count(at: VersionID(name)) } == .damaged, "\(name)")
+            #expect(code { _ = try store.changes(madeIn: VersionID(name)) } == .damaged, "\(name)")
         }
-        #expect(errorCode { _ = try store.value(.init(id: id("same"), version: VersionID("many"))) } == .damaged)
+        #expect(code { _ = try store.value(.init(id: id("same"), version: VersionID("many"))) } == .damaged)
         #expect(try store.value(id("k"), at: VersionID("good"))?.data == [1])
         let report = try store.verify()
         #expect(report.damages.count == 4 && report.values >= 1)
@@ -133,11 +93,11 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         // checksum alone.
         for (place, checksum) in [(other.place, other.checksum), (other.place, own.checksum), (own.place, other.checksum)] {
             store.lock.withWrite { store.dag.publish(asked, place: place, checksum: checksum) }
-            #expect(errorCode { _ = try store.version(a.id) } == .damaged)
-            #expect(errorCode { _ = try store.heads() } == .damaged)
+            #expect(code { _ = try store.version(a.id) } == .damaged)
+            #expect(code { _ = try store.heads() } == .damaged)
             #expect(try store.version(b.id) == b)
             guard place == other.place else { continue }
-            #expect(errorCode { _ = try store.value(id("k"), at: a.id) } == .damaged)
+            #expect(code { _ = try store.value(id("k"), at: a.id) } == .damaged)
         }
         store.lock.withWrite { store.dag.publish(asked, place: own.place, checksum: own.checksum) }
         #expect(try store.version(a.id) == a)
@@ -166,10 +126,10 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
 
         let (store, storage) = try open()
         let read = storage.bytesRead
-        #expect(errorCode { _ = try store.value(name, at: version) } == .damaged)
-        #expect(errorCode { _ = try store.changes(madeIn: version) } == .damaged)
+        #expect(code { _ = try store.value(name, at: version) } == .damaged)
+        #expect(code { _ = try store.changes(madeIn: version) } == .damaged)
         #expect(
-            errorCode {
+            code {
                 _ = try name.bytes.withUnsafeBytes {
                     try store.fetch($0, at: version) { _ in
                         Issue.record("memory was asked for"); return nil
@@ -192,13 +152,13 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         try connection.run("ALTER TABLE records ADD COLUMN other", doing: "Testing")
         connection.close()
         func open() throws -> Int {
-            try FolderFiles.names(in: "/proc/self/fd").count { name in
+            try fileNames(in: "/proc/self/fd").count { name in
                 var target = [CChar](repeating: 0, count: 4096)
                 let size = readlink("/proc/self/fd/" + name, &target, target.count)
                 return size > 0 && String(decoding: target[..<size].map { UInt8(bitPattern: $0) }, as: UTF8.self).hasPrefix(folder.path)
             }
         }
-        for _ in 0..<3 { #expect(errorCode { _ = try Store(path: path, options: options) } != nil) }
+        for _ in 0..<3 { #expect(code { _ = try Store(path: path, options: options) } != nil) }
         #expect(try open() == 0)
     }
 
@@ -288,10 +248,10 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
     @Test func theEmptyRootIsWhatItIs() throws {
         let store = try memoryStore()
         expectEnd {
-            #expect(errorCode { try store.makeVersion(basedOn: EmptyRoot.id, changes: [], id: EmptyRoot.id) } == .versionMismatch)
+            #expect(code { try store.makeVersion(basedOn: EmptyRoot.id, changes: [], id: EmptyRoot.id) } == .versionMismatch)
         }
         #expect(
-            errorCode { try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [])], id: EmptyRoot.id) } == .versionMismatch)
+            code { try store.makeVersion(basedOn: nil, changes: [.insert(id("k"), data: [])], id: EmptyRoot.id) } == .versionMismatch)
         let forged = try store.add([
             .init(version: Version(id: EmptyRoot.id, predecessors: [], timestamp: 5, valueDataSize: 0, metadata: Metadata()), changes: [])
         ])
@@ -380,7 +340,7 @@ func expectEnd(_ body: @escaping () throws -> Void, at place: SourceLocation = #
         #expect(try store.reloadHistory() == 4)
         #expect(try store.statistics().pending == 3)
         #expect(try store.headIDs().map(\.description).sorted() == ["later"] || store.headIDs().count == 2)
-        #expect(errorCode { _ = try store.value(id("k"), at: VersionID("later")) } == .damaged)
+        #expect(code { _ = try store.value(id("k"), at: VersionID("later")) } == .damaged)
     }
 
     @Test func whatWaitsForAVersionComesWhenItIsMadeHere() throws {

@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -12,7 +12,7 @@ import Testing
     enum Place: String, CaseIterable { case file, openFile, sqlite, host }
 
     final class Subject {
-        let directory: String, place: Place, host = StorageCallbackTests.Host()
+        let directory: String, place: Place, host = ArrayHost()
         var left: Store?
         init(_ directory: String, _ place: Place) { self.directory = directory; self.place = place }
 
@@ -21,12 +21,12 @@ import Testing
                 return try Store(
                     storage: CallbackStorage(inspector: Store.versionNamed, functions: host.functions), options: Store.Options())
             }
-            return try StoreOnDiskTests.open(place == .sqlite ? 1 : 0, directory, durability: place == .openFile ? .full : .normal)
+            return try DiskStore.open(place == .sqlite ? 1 : 0, directory, durability: place == .openFile ? .full : .normal)
         }
         /// Closes the store, or leaves it open, as a process does that still runs and syncs each version.
         func done(_ store: Store) throws { if place == .openFile { left = store } else { try store.close() } }
         func flip(_ bytes: [UInt8]) throws {
-            guard place == .host else { return try RepairTests.flip(bytes, in: directory) }
+            guard place == .host else { return try LLVSTestHelpers.flip(bytes, in: directory) }
             for i in host.records.indices {
                 guard
                     let at = (0...max(0, host.records[i].count - 16)).first(where: {
@@ -62,7 +62,7 @@ import Testing
 
             let store = try subject.open()
             #expect(try store.allVersionIDs().count == 3)
-            #expect(errorCode { _ = try store.value(id("damaged"), at: b) } == .damaged)
+            #expect(code { _ = try store.value(id("damaged"), at: b) } == .damaged)
             #expect(try store.value(id("whole"), at: b)?.data == Self.other && store.value(id("later"), at: b)?.data == Self.other)
             if withLarge { #expect(try store.value(id("large"), at: b)?.data == Self.large) }
             let report = try store.verify()
@@ -102,11 +102,11 @@ import Testing
     /// An unsynced frame may be torn by a power cut: no part of an incomplete batch counts.
     @Test func aFrameThatMayBeTornCountsAsAWhole() throws {
         try withTemporaryDirectory { directory in
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("damaged"), data: Self.value)]).id
             let b = try store.set(["x": "1"], store.version(a))
-            try RepairTests.flip(Self.value, in: directory)
-            let reader = try StoreOnDiskTests.open(0, directory, readOnly: true)
+            try flip(Self.value, in: directory)
+            let reader = try DiskStore.open(0, directory, readOnly: true)
             #expect(try reader.allVersionIDs().isEmpty && !reader.contains(b.id) && reader.statistics().pending == 1)
             try reader.close()
             try store.close()
@@ -126,8 +126,8 @@ import Testing
                     hostileRecord(plainVersion("c", ["a"]), [.insert(id("m"), data: [3])]),
                 ])
             try storage.close(discarding: false)
-            try RepairTests.flip(bytes(headerIsDamaged ? "the-damaged-one" : text), in: directory + "/store/segments", at: 3)
-            let store = try StoreOnDiskTests.open(0, directory)
+            try flip(bytes(headerIsDamaged ? "the-damaged-one" : text), in: directory + "/store/segments", at: 3)
+            let store = try DiskStore.open(0, directory)
             #expect(try store.allVersionIDs().count == (headerIsDamaged ? 2 : 3))
             let report = try store.verify()
             #expect(report.damages.map(\.lost) == [headerIsDamaged ? .version : .value])
@@ -158,8 +158,8 @@ import Testing
     /// A blob has the bytes of another, and every checksum is right. The digest reveals that they belong to another value.
     @Test func aBlobIsBoundToItsValue() throws {
         try withTemporaryDirectory { directory in
-            let x = RepairTests.noise(7, 1_500_000), y = RepairTests.noise(8, 1_500_000), memory = MemoryTransport(name: directory)
-            var store = try StoreOnDiskTests.open(0, directory)
+            let x = Filling.noise(7, 1_500_000), y = Filling.noise(8, 1_500_000), memory = MemoryTransport(name: directory)
+            var store = try DiskStore.open(0, directory)
             let a = try store.makeVersion(basedOn: nil, changes: [.insert(id("x"), data: x), .insert(id("y"), data: y)]).id
             _ = try Exchange(store: store, transport: memory).send()
             try store.close()
@@ -180,11 +180,11 @@ import Testing
             }
             let own = try readFile(folder + names[0])
             try write(other, telling: true)
-            store = try StoreOnDiskTests.open(0, directory)
-            #expect(errorCode { _ = try store.value(id(name), at: a) } == .damaged)
+            store = try DiskStore.open(0, directory)
+            #expect(code { _ = try store.value(id(name), at: a) } == .damaged)
             var some = [UInt8](repeating: 0, count: 10)
             #expect(
-                errorCode { _ = try some.withUnsafeMutableBytes { try store.openValue(id(name), at: a)?.read(at: 0, into: $0) } }
+                code { _ = try some.withUnsafeMutableBytes { try store.openValue(id(name), at: a)?.read(at: 0, into: $0) } }
                     == .damaged)
             #expect(try store.verify().damages.map(\.value) == [key])
             #expect(try Exchange(store: store, transport: memory).retrieve().repaired == [a])
@@ -192,11 +192,11 @@ import Testing
             try store.close()
             // A blob without a digest, as former versions wrote them, is read. A verification checks all its bytes.
             try write(own, telling: false)
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             #expect(try store.value(id(name), at: a)?.data == mine && store.verify().isWhole)
             try store.close()
             try write(other, telling: false)
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             #expect(try store.verify().damages.map(\.value) == [key])
             try store.close()
         }
@@ -235,7 +235,7 @@ import Testing
                 ]),
             hostileRecord(plainVersion("n", ["b", "c"]), [.preserve(.init(id: id("stored"), version: VersionID("b")))]),
         ])
-        #expect(errorCode { _ = try store.value(id("never"), at: VersionID("m")) } == .damaged)
+        #expect(code { _ = try store.value(id("never"), at: VersionID("m")) } == .damaged)
         let report = try store.verify()
         #expect(
             try Set(report.damages.map(\.version)) == [VersionID("m"), VersionID("n")] && report.damages.map(\.value).contains(id("never")))
@@ -299,7 +299,7 @@ import Testing
                 let child = Version(
                     id: try VersionID("child"), predecessors: [EmptyRoot.id], timestamp: 2, valueDataSize: 0, metadata: Metadata())
                 let records = [try hostileRecord(plainVersion("a"), []), record, try hostileRecord(child, [.insert(id("l"), data: [2])])]
-                let host = StorageCallbackTests.Host()
+                let host = ArrayHost()
                 var store = try FormatGrowthTests.store(place, directory, records, host)
                 #expect(try store.allVersionIDs() == [VersionID("a")] && store.statistics().pending == 1)
                 let report = try store.verify()
@@ -311,7 +311,7 @@ import Testing
                 let storage = try FileStorage(path: directory + "/store")
                 try StorageConformance.append(storage, [hostileRecord(root, [])])
                 try storage.close(discarding: false)
-                store = try StoreOnDiskTests.open(0, directory)
+                store = try DiskStore.open(0, directory)
                 #expect(try store.value(id("l"), at: child.id)?.data == [2] && store.value(id("k"), at: child.id) == nil)
                 try store.close()
                 #expect(try Salvage.run(directory + "/store", into: directory + "/salvaged").versions == 3)

@@ -1,6 +1,5 @@
 import LLVS
-import LLVSTestSupport
-import LLVSTesting
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -98,7 +97,7 @@ import Testing
         nonisolated(unsafe) var calls = 0
         nonisolated(unsafe) var step: VersionID?
         #expect(
-            errorCode {
+            code {
                 _ = try store.mergeHeads(
                     into: heads[0].id,
                     arbiter: Calling { merge, store in
@@ -110,7 +109,7 @@ import Testing
                     })
             } == .user)
         #expect(try store.headIDs().count == 3 && store.allVersionIDs().count == 4)
-        #expect(errorCode { _ = try store.value(id("k"), at: #require(step)) } == .unknownVersion)
+        #expect(code { _ = try store.value(id("k"), at: #require(step)) } == .unknownVersion)
         let merged = try #require(try store.mergeHeads(into: heads[0].id, arbiter: BuiltInArbiter.mostRecentBranch))
         #expect(try store.headIDs() == [merged.id] && store.count(at: merged.id) == 4)
     }
@@ -125,7 +124,7 @@ import Testing
             arbiter: Calling { merge, store in
                 calls += 1
                 if calls == 2 {
-                    code = errorCode {
+                    code = LLVSTestHelpers.code {
                         _ = try store.makeVersion(basedOn: merge.first.id == heads[0].id ? merge.second.id : merge.first.id, changes: [])
                     }
                 }
@@ -143,8 +142,8 @@ import Testing
         storage.beforeSync = {
             turns += 1
             guard turns == 1 else { return }
-            codes.append(errorCode { _ = try store.value(id("k"), at: name) })
-            codes.append(errorCode { _ = try store.makeVersion(basedOn: name, changes: []) })
+            codes.append(code { _ = try store.value(id("k"), at: name) })
+            codes.append(code { _ = try store.makeVersion(basedOn: name, changes: []) })
             if case .problem(let error) = try store.add([.init(version: plainVersion("child", ["slow"]), changes: [])])[0] {
                 codes.append(error.code)
             } else {
@@ -152,11 +151,11 @@ import Testing
             }
             throw StoreError(.io, "The disk says no.")
         }
-        #expect(errorCode { _ = try store.set(["k": "1"], base, id: name) } == .unknownOutcome)
+        #expect(code { _ = try store.set(["k": "1"], base, id: name) } == .unknownOutcome)
         #expect(codes == [.unknownVersion, .unknownPredecessor, .missingPredecessor])
         #expect(try store.headIDs() == [base.id])
         // The same version is accepted again; another one under its id is not.
-        #expect(errorCode { _ = try store.set(["k": "2"], base, id: name) } == .versionMismatch)
+        #expect(code { _ = try store.set(["k": "2"], base, id: name) } == .versionMismatch)
         let again = try store.set(["k": "1"], base, id: name)
         #expect(try store.headIDs() == [again.id] && store.text("k", again) == "1")
         #expect(try store.verify().isWhole)
@@ -368,7 +367,7 @@ import Testing
         _ = try store.makeVersion(basedOn: base.id, changes: [.insert(id("k"), data: [2])])
         expectEnd {
             #expect(
-                errorCode {
+                code {
                     _ = try coordinator.merge(arbiter: Calling { _, _ in try coordinator.save([.insert(id("x"), data: [])]) })
                 } == .busy)
             let merged = try coordinator.merge()

@@ -1,41 +1,16 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
 
 /// A damaged store is repaired from another one that has the same version.
 @Suite struct RepairTests {
-    /// Incompressible bytes, which a test finds in a file by their beginning.
-    static func noise(_ seed: UInt64, _ count: Int) -> [UInt8] { StorageConformance.bytes(seed: seed, count: count) }
-
     /// A kind of damage: in the bytes of a value, or of the file of a blob.
     enum Damage: String, CaseIterable { case smallValue, valueInSealedRecord, table, blobBody, blobHeader, blobGone, blobIsDirectory }
 
-    static let small = noise(1, 100), middle = noise(2, 200_000), large = noise(3, (1 << 20) + 50_000), other = noise(4, 300)
-
-    /// Flips a bit where the bytes first occur in the files of the directory.
-    static func flip(_ bytes: some Collection<UInt8>, in directory: String, at offset: Int = 20) throws {
-        for name in try System.names(in: directory).sorted() {
-            let path = directory + "/" + name
-            guard try System.status(path).isRegularFile else { try? flip(bytes, in: path, at: offset); continue }
-            var all = try readFile(path)
-            let wanted = Array(bytes.prefix(16))
-            let start = all.withUnsafeBytes { all -> Int? in
-                guard let base = all.baseAddress else { return nil }
-                var at = 0
-                while let hit = memchr(base + at, Int32(wanted[0]), max(0, all.count - wanted.count - at)) {
-                    at = UnsafeRawPointer(hit) - base
-                    if memcmp(hit, wanted, wanted.count) == 0 { return at }
-                    at += 1
-                }
-                return nil
-            }
-            guard let start else { continue }
-            all[start + offset] ^= 1
-            try writeFile(path, all)
-        }
-    }
+    static let small = Filling.noise(1, 100), middle = Filling.noise(2, 200_000), large = Filling.noise(3, (1 << 20) + 50_000),
+        other = Filling.noise(4, 300)
 
     static func blob(in directory: String) throws -> String {
         let folder = directory + "/store/blobs"
@@ -88,15 +63,15 @@ import Testing
         try withTemporaryDirectory { directory in
             let elsewhere = try Store.inMemory(), place = MemoryTransport(name: directory)
             defer { try? elsewhere.close() }
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             let ids = try Self.make(store)
             _ = try Exchange(store: store, transport: place).send()
             #expect(try Exchange(store: elsewhere, transport: place).retrieve().versions == ids)
             try store.close()
             try Self.damage(damage, directory)
 
-            store = try StoreOnDiskTests.open(kind, directory)
-            let beside = try StoreOnDiskTests.open(kind, directory, readOnly: true)
+            store = try DiskStore.open(kind, directory)
+            let beside = try DiskStore.open(kind, directory, readOnly: true)
             // If a blob is missing, or a small record is unreadable, the versions wait: any retrieve restores them.
             let isHere = try !store.allVersionIDs().isEmpty
             let exchange = Exchange(store: store, transport: place)
@@ -117,7 +92,7 @@ import Testing
             try store.close()
             try beside.close()
             for _ in 0..<2 {
-                let again = try StoreOnDiskTests.open(kind, directory)
+                let again = try DiskStore.open(kind, directory)
                 #expect(try Self.isWhole(again, ids))
                 #expect(try again.verify().damages.allSatisfy { $0.lost == .nothing })
                 try again.close()
@@ -133,12 +108,12 @@ import Testing
         if kind == 1, damage.rawValue.hasPrefix("blob") { return }
         try withTemporaryDirectory { directory in
             let place = MemoryTransport(name: directory)
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             let ids = try Self.make(store)
             _ = try Exchange(store: store, transport: place).send()
             try store.close()
             try Self.damage(damage, directory)
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             let isHere = try !store.allVersionIDs().isEmpty
             let report = try store.verify()
             #expect(report.damages.contains { $0.lost != .nothing && $0.version == ids[0] })
@@ -170,13 +145,13 @@ import Testing
     @Test func verifyingAnExchangeRepairsWithoutAsking() throws {
         try withTemporaryDirectory { directory in
             let place = MemoryTransport(name: directory)
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             let ids = try Self.make(store)
             _ = try Exchange(store: store, transport: place).send()
             try store.close()
             try Self.damage(.valueInSealedRecord, directory)
             try Self.damage(.blobBody, directory)
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             let exchange = Exchange(store: store, transport: place)
             #expect(try exchange.retrieve().repaired.isEmpty)
             #expect(try exchange.retrieve(verifyKnown: true).repaired == [ids[0]])
@@ -191,17 +166,17 @@ import Testing
     {
         try withTemporaryDirectory { directory in
             let hostile = try Store.inMemory(), place = MemoryTransport(name: directory)
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             let first = try Self.make(store)[0]
             try store.close()
             var changes: [Value.Change] = [
-                .insert(try id("small"), data: what == "small" ? Self.noise(9, 100) : Self.small),
-                .insert(try id("middle"), data: what == "middle" ? Self.noise(9, 200_000) : Self.middle),
-                .insert(try id("large"), data: what == "large" ? Self.noise(9, Self.large.count) : Self.large),
+                .insert(try id("small"), data: what == "small" ? Filling.noise(9, 100) : Self.small),
+                .insert(try id("middle"), data: what == "middle" ? Filling.noise(9, 200_000) : Self.middle),
+                .insert(try id("large"), data: what == "large" ? Filling.noise(9, Self.large.count) : Self.large),
                 .insert(try id("a value whose id is long"), data: Self.other),
             ]
             if what == "removed" { changes.removeLast() }
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             var version = try #require(try store.version(first))
             try store.close()
             if what == "metadata" { version.metadata = Metadata() }
@@ -209,7 +184,7 @@ import Testing
             _ = try Exchange(store: hostile, transport: place).send()
 
             try Self.damage(.valueInSealedRecord, directory)
-            store = try StoreOnDiskTests.open(0, directory)
+            store = try DiskStore.open(0, directory)
             let before = try store.verify()
             let result = try Exchange(store: store, transport: place).retrieve()
             #expect(result.repaired.isEmpty && result.problems.map(\.error.code) == [.versionMismatch])
@@ -224,7 +199,7 @@ import Testing
     /// The layout of the record that repairs may differ from that of the record from which a map was made.
     @Test(arguments: [0, 1]) func aValueIsFoundWhereItsRecordSaysWhateverAMapSays(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let store = try StoreOnDiskTests.open(kind, directory)
+            let store = try DiskStore.open(kind, directory)
             let first = try Self.make(store)[0]
             for (name, data) in [("small", Self.small), ("middle", Self.middle)] {
                 let key = try id(name)
@@ -253,7 +228,7 @@ extension Store {
     /// Salvages a store, opens the result and evaluates the given condition on it.
     static func salvage(_ path: String, _ kind: Int, to target: String, _ ask: (Store) throws -> Bool) throws -> Bool {
         var options = Store.Options()
-        options.storage = StoreOnDiskTests.kinds[kind].storage
+        options.storage = DiskStore.kinds[kind].storage
         _ = try Salvage.run(path, options, into: target)
         let store = try Store(path: target)
         defer { try? store.close() }

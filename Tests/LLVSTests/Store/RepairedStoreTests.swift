@@ -1,6 +1,5 @@
 import LLVS
-import LLVSTestSupport
-import LLVSTesting
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -13,7 +12,7 @@ import Testing
     static func damaged(_ kind: Int, _ directory: String, _ damages: Damage..., more: Int = 0) throws -> (
         place: MemoryTransport, ids: [VersionID]
     ) {
-        let place = MemoryTransport(name: directory), store = try StoreOnDiskTests.open(kind, directory)
+        let place = MemoryTransport(name: directory), store = try DiskStore.open(kind, directory)
         var ids = try RepairTests.make(store)
         for i in 0..<more { ids.append(try store.makeVersion(basedOn: ids.last, changes: [.insert(id("more \(i)"), data: [1])]).id) }
         _ = try Exchange(store: store, transport: place).send()
@@ -26,21 +25,9 @@ import Testing
         try Exchange(store: store, transport: place).retrieve(verifyKnown: true).repaired
     }
 
-    static func copy(_ from: String, _ to: String, replacing: Bool = true) throws {
-        try? System.mkdir(to)
-        for name in try System.names(in: from) {
-            let (old, new) = (from + "/" + name, to + "/" + name)
-            if try System.status(old).isDirectory {
-                try copy(old, new, replacing: replacing)
-            } else if replacing || (try? System.status(new)) == nil {
-                try writeFile(new, readFile(old))
-            }
-        }
-    }
-
     /// The last version has all the values.
     static func expectWhole(_ kind: Int, _ directory: String, _ ids: [VersionID]) throws {
-        let store = try StoreOnDiskTests.open(kind, directory)
+        let store = try DiskStore.open(kind, directory)
         defer { try? store.close() }
         #expect(try RepairTests.isWhole(store, [ids[0], ids[1], ids[ids.count - 1]]))
         #expect(try store.allVersionIDs().count == ids.count)
@@ -53,8 +40,8 @@ import Testing
     func cachesOfBeforeTheRepairDoNoHarm(kind: Int, what: String) throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(kind, directory, .valueInSealedRecord, more: 1_050)
-            if kind == 0 { try Self.copy(directory + "/store/cache", directory + "/cache before") }
-            var store = try StoreOnDiskTests.open(kind, directory)
+            if kind == 0 { try copyFiles(directory + "/store/cache", directory + "/cache before") }
+            var store = try DiskStore.open(kind, directory)
             #expect(store.caches.rows > 1_000)
             #expect(try Self.repaired(store, place) == [ids[0]])
             #expect(try RepairTests.isWhole(store, [ids[0], ids[1_000]]))
@@ -63,12 +50,12 @@ import Testing
                 if what == "lost" {
                     for name in try System.names(in: directory + "/store/cache") { try System.unlink(directory + "/store/cache/" + name) }
                 } else {
-                    try Self.copy(directory + "/cache before", directory + "/store/cache")
+                    try copyFiles(directory + "/cache before", directory + "/store/cache")
                 }
             }
             if what != "renewed" { try Self.expectWhole(kind, directory, ids) }
             // The caches record the repair by now, so the two records are not compared again.
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             #expect(store.caches.rows > 1_000 && store.findings.damages.isEmpty)
             #expect(try Self.repaired(store, place).isEmpty)
             try store.close()
@@ -82,7 +69,7 @@ import Testing
                 kind == 0
                 ? try Self.damaged(kind, directory, .valueInSealedRecord, .blobBody)
                 : try Self.damaged(kind, directory, .valueInSealedRecord)
-            let stores = try (0..<4).map { _ in try StoreOnDiskTests.open(kind, directory) }
+            let stores = try (0..<4).map { _ in try DiskStore.open(kind, directory) }
             let failures = Parallel.run(threads: 4, times: 6) { thread, turn in
                 if thread == 3 || turn % 3 == 2 { _ = try stores[thread].compact() } else { _ = try Self.repaired(stores[thread], place) }
                 _ = try stores[thread].verify()
@@ -132,14 +119,14 @@ import Testing
             try System.mkdir(directory + "/a")
             try System.mkdir(directory + "/b")
             let (place, ids) = try Self.damaged(0, directory + "/a", .valueInSealedRecord)
-            try Self.copy(directory + "/a/store", directory + "/b/store")
-            let open = try StoreOnDiskTests.open(0, directory + "/a")
-            let store = try StoreOnDiskTests.open(0, directory + "/b")
+            try copyFiles(directory + "/a/store", directory + "/b/store")
+            let open = try DiskStore.open(0, directory + "/a")
+            let store = try DiskStore.open(0, directory + "/b")
             #expect(try Self.repaired(store, place) == [ids[0]])
             try store.close()
             #expect(throws: StoreError.self) { _ = try RepairTests.isWhole(open, ids) }
             for (from, to) in [("b", "a"), ("a", "b")] {
-                try Self.copy(directory + "/\(from)/store", directory + "/\(to)/store", replacing: false)
+                try copyFiles(directory + "/\(from)/store", directory + "/\(to)/store", replacing: false)
             }
             // Handles that were open see it too.
             try open.reloadHistory()
@@ -157,7 +144,7 @@ import Testing
             var bytes = try readFile(path)
             bytes[bytes.count - 1_000] ^= 1
             try writeFile(path, bytes)
-            let store = try StoreOnDiskTests.open(0, directory), beside = try StoreOnDiskTests.open(0, directory, readOnly: true)
+            let store = try DiskStore.open(0, directory), beside = try DiskStore.open(0, directory, readOnly: true)
             let reader = try #require(try beside.openValue(id("large"), at: ids[0]))
             let size = RepairTests.large.count / 2
             var half = [UInt8](repeating: 0, count: size)
@@ -179,16 +166,16 @@ import Testing
     @Test(arguments: [0, 1], ["more", "longer"]) func whereTheTableIsLostOthersAreToldByTheirSizes(kind: Int, what: String) throws {
         try withTemporaryDirectory { directory in
             let (_, ids) = try Self.damaged(kind, directory)
-            var store = try StoreOnDiskTests.open(kind, directory)
+            var store = try DiskStore.open(kind, directory)
             let version = try #require(try store.version(ids[0]))
             try store.close()
             try RepairTests.damage(.table, directory)
-            store = try StoreOnDiskTests.open(kind, directory)
+            store = try DiskStore.open(kind, directory)
             // If the first bytes of a record are lost, its existence is unknown.
             guard try store.contains(ids[0]) else { return try store.close() }
             let hostile = try Store.inMemory(), place = MemoryTransport(name: directory + "hostile")
             var changes: [Value.Change] = [
-                .insert(try id("small"), data: what == "longer" ? RepairTests.noise(9, 101) : RepairTests.small),
+                .insert(try id("small"), data: what == "longer" ? Filling.noise(9, 101) : RepairTests.small),
                 .insert(try id("middle"), data: RepairTests.middle),
                 .insert(try id("large"), data: RepairTests.large), .insert(try id("a value whose id is long"), data: RepairTests.other),
             ]
@@ -206,11 +193,11 @@ import Testing
     @Test func whereTheHeaderIsLostTheHistoryTellsWhoseItIs() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory, more: 1_050)
-            var store = try StoreOnDiskTests.open(0, directory)
+            var store = try DiskStore.open(0, directory)
             let version = try #require(try store.version(ids[0]))
             try store.close()
-            try RepairTests.flip(bytes("\"ann\""), in: directory + "/store/segments", at: 1)
-            store = try StoreOnDiskTests.open(0, directory)
+            try flip(bytes("\"ann\""), in: directory + "/store/segments", at: 1)
+            store = try DiskStore.open(0, directory)
             #expect(throws: StoreError.self) { try store.version(ids[0]) }
             let changes: [Value.Change] = [
                 .insert(try id("small"), data: RepairTests.small), .insert(try id("middle"), data: RepairTests.middle),
@@ -234,7 +221,7 @@ import Testing
                 // The store can no longer determine that the damaged bytes belonged to this version.
                 #expect(try store.verify().damages.allSatisfy { $0.lost == .nothing || $0.version == nil })
                 try store.close()
-                store = try StoreOnDiskTests.open(0, directory)
+                store = try DiskStore.open(0, directory)
             }
             try store.close()
         }
@@ -244,7 +231,7 @@ import Testing
     @Test func aFolderWithFilesInThePlaceOfAValueIsAProblemOfThatVersion() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory)
-            let path = try RepairTests.blob(in: directory), store = try StoreOnDiskTests.open(0, directory)
+            let path = try RepairTests.blob(in: directory), store = try DiskStore.open(0, directory)
             try System.unlink(path)
             try System.mkdir(path)
             try writeFile(path + "/note", [1])

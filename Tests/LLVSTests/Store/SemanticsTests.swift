@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
@@ -25,7 +25,7 @@ import Testing
 
     @Test func anIdThatAnotherHandleTookIsKnown() throws {
         try withTemporaryDirectory { directory in
-            let x = try StoreOnDiskTests.open(0, directory), y = try StoreOnDiskTests.open(0, directory)
+            let x = try DiskStore.open(0, directory), y = try DiskStore.open(0, directory)
             let made = try x.set(["k": "1"], nil, id: VersionID("mine"))
             #expect(code { _ = try y.set(["k": "2"], nil, id: VersionID("mine")) } == .versionMismatch)
             #expect(try y.set(["k": "1"], nil, id: VersionID("mine")) == made)
@@ -92,21 +92,21 @@ import Testing
                 func segments() throws -> Set<String> {
                     Set(try System.names(in: directory + "/store/segments").filter { $0.hasSuffix(".seg") })
                 }
-                let x = try StoreOnDiskTests.open(0, directory)
+                let x = try DiskStore.open(0, directory)
                 let root = try x.set(["k": "0"], nil)
                 let a = try x.set(["a": "1"], root), b = try x.set(["b": "1"], root)
                 try x.close()
                 let before = try segments()
-                let y = try StoreOnDiskTests.open(0, directory)
+                let y = try DiskStore.open(0, directory)
                 let merged = try y.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange)
                 try y.close()
                 let lost = try #require(try segments().subtracting(before).first)
-                let z = try StoreOnDiskTests.open(0, directory)
+                let z = try DiskStore.open(0, directory)
                 let child = try z.set(["c": "1"], merged)
                 try z.close()
                 try System.rename("\(directory)/store/segments/\(lost)", directory + "/lost")
 
-                let store = try StoreOnDiskTests.open(0, directory)
+                let store = try DiskStore.open(0, directory)
                 #expect(try store.statistics().pending == 1)
                 // The same deterministic version, saved locally.
                 if folds {

@@ -1,49 +1,15 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
 
-func withTemporaryDirectory(_ body: (String) throws -> Void) throws {
-    let directory = TemporaryDirectory()
-    try withExtendedLifetime(directory) { try body(directory.path) }
-}
-
-func readFile(_ path: String) throws -> [UInt8] {
-    let file = try System.open(path, O_RDONLY)
-    defer { System.close(file) }
-    let size = Int(try System.status(file).size)
-    return try [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-        count = try System.pread(file, UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[0..<size]), at: 0)
-    }
-}
-
-func writeFile(_ path: String, _ bytes: [UInt8]) throws {
-    let file = try System.open(path, O_WRONLY | O_CREAT | O_TRUNC)
-    defer { System.close(file) }
-    let written = try bytes.withUnsafeBytes { try System.pwrite(file, $0, at: 0) }
-    #expect(written == bytes.count)
-}
-
 /// Stores on a disk: reopened, opened twice, damaged, used by many threads.
 @Suite struct StoreOnDiskTests {
-    static let kinds: [(name: String, storage: Store.StorageChoice)] = [("file", .file), ("sqlite", .sqlite)]
-
-    static func open(_ kind: Int, _ directory: String, durability: Durability = .normal, budget: Int = 64 << 20, readOnly: Bool = false)
-        throws -> Store
-    {
-        var options = Store.Options()
-        options.storage = kinds[kind].storage
-        options.durability = durability
-        options.memoryBudget = budget
-        options.readOnly = readOnly
-        return try Store(path: directory + (kind == 0 ? "/store" : "/store.sqlite"), options: options)
-    }
-
     /// Neither a large value nor the caches recreate the directory.
     @Test(arguments: [0, 1]) func aDeletedStoreIsNotBroughtBack(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let store = try Self.open(kind, directory)
+            let store = try DiskStore.open(kind, directory)
             var last: Version?
             for i in 0..<1_500 { last = try store.makeVersion(basedOn: last?.id, changes: [.insert(id("v \(i)"), data: [1])]) }
             try store.cachePut("mine", [1])
@@ -64,7 +30,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let large = Filling.pattern(3_000_000), text = [UInt8](repeating: 0x61, count: 5_000)
             var a: Version?, b: Version?, m: Version?
             do {
-                let store = try Self.open(kind, directory, durability: .full)
+                let store = try DiskStore.open(kind, directory, durability: .full)
                 a = try store.makeVersion(
                     basedOn: nil,
                     changes: [
@@ -80,7 +46,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 try store.close()
             }
             let version = try #require(m), older = try #require(a)
-            let store = try Self.open(kind, directory)
+            let store = try DiskStore.open(kind, directory)
             #expect(try store.heads() == [version])
             #expect(try store.value(id("large"), at: version.id)?.data == large)
             #expect(try store.value(id("text"), at: version.id) == nil)
@@ -94,7 +60,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             #expect(try store.versions(of: id("empty")).count == 2)
             let report = try store.verify()
             #expect(report.isWhole && report.versions == 4 && report.values == 5_006)
-            let reader = try Self.open(kind, directory, readOnly: true)
+            let reader = try DiskStore.open(kind, directory, readOnly: true)
             #expect(try reader.count(at: version.id) == 5_004)
             #expect(throws: StoreError.self) { try reader.makeVersion(basedOn: version.id, changes: []) }
             try reader.close()
@@ -104,7 +70,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 
     @Test(arguments: [0, 1]) func handlesSeeEachOther(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let x = try Self.open(kind, directory), y = try Self.open(kind, directory)
+            let x = try DiskStore.open(kind, directory), y = try DiskStore.open(kind, directory)
             let a = try x.set(["k": "1"], nil)
             #expect(try y.text("k", a) == "1")
             let b = try y.set(["k": "2"], a), c = try x.set(["l": "3"], a)
@@ -114,7 +80,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             #expect(p == q)
             try x.close()
             try y.close()
-            let z = try Self.open(kind, directory)
+            let z = try DiskStore.open(kind, directory)
             #expect(try z.heads() == [p])
             #expect(try z.statistics().versions == 4 && z.verify().isWhole)
             try z.close()
@@ -123,7 +89,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 
     @Test(arguments: [0, 1]) func manyThreadsCommitReadAndMerge(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let stores = try (0..<2).map { _ in try Self.open(kind, directory, durability: .full, budget: 1 << 20) }
+            let stores = try (0..<2).map { _ in try DiskStore.open(kind, directory, durability: .full, budget: 1 << 20) }
             let root = try stores[0].set(["k": "root"], nil)
             _ = try stores[1].reloadHistory()
             let lock = Lock()
@@ -145,7 +111,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             }
             #expect(failures.isEmpty, "\(failures.prefix(3))")
             for store in stores { try store.close() }
-            let store = try Self.open(kind, directory)
+            let store = try DiskStore.open(kind, directory)
             for (version, expected) in made { #expect(try store.state(version).mapValues { String($0.prefix { $0 != "@" }) } == expected) }
             let head = try #require(try store.mergeHeads(into: root.id, arbiter: BuiltInArbiter.mostRecentChange))
             #expect(try store.headIDs() == [head.id] && store.verify().isWhole)
@@ -157,7 +123,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     @Test func aCommitCostsOneSyncOrNone() throws {
         try withTemporaryDirectory { directory in
             for (durability, syncs) in [(Durability.full, UInt64(10)), (.normal, 0)] {
-                let store = try Self.open(0, directory, durability: durability)
+                let store = try DiskStore.open(0, directory, durability: durability)
                 var head = try store.set(["k": "0"], nil)
                 let before = try store.statistics().storage.syncs
                 for i in 1...10 { head = try store.set(["k": "\(i)"], head) }
@@ -170,9 +136,9 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     @Test func versionsWaitForTheirAncestors() throws {
         try withTemporaryDirectory { directory in
             // Two handles write two segments. Without one of them, the versions that build on it are pending.
-            let x = try Self.open(0, directory)
+            let x = try DiskStore.open(0, directory)
             let a = try x.set(["k": "1"], nil)
-            let y = try Self.open(0, directory)
+            let y = try DiskStore.open(0, directory)
             let b = try y.set(["k": "2"], a)
             try x.close()
             try y.close()
@@ -181,7 +147,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             for name in segments {
                 let from = "\(directory)/store/segments/\(name)", aside = "\(directory)/\(name)"
                 try System.rename(from, aside)
-                let store = try Self.open(0, directory)
+                let store = try DiskStore.open(0, directory)
                 let known = try [a, b].filter { try store.contains($0.id) }.count
                 let statistics = try store.statistics()
                 #expect(UInt64(known) == statistics.versions && statistics.versions + statistics.pending == 1)
@@ -196,7 +162,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     /// Any flipped byte in a small store is noticed or harmless; no read returns other data.
     @Test func flippedBytesAreNeverOtherData() throws {
         try withTemporaryDirectory { directory in
-            let store = try Self.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             var version = try store.set(["a": "1", "b": String(repeating: "x", count: 400)], nil)
             var states = [version.id: try store.state(version.id)]
             for i in 0..<3 {
@@ -212,7 +178,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
                 bytes[offset] ^= 0x40
                 try writeFile(path, bytes)
                 do {
-                    let store = try Self.open(0, directory)
+                    let store = try DiskStore.open(0, directory)
                     for (id, state) in states where try store.contains(id) {
                         do { #expect(try store.state(id) == state, "byte \(offset)") } catch let error as StoreError {
                             #expect(error.code == .damaged, "byte \(offset): \(error)")
@@ -234,7 +200,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
 @Suite struct StoreCacheTests {
     /// A store with enough versions for caches. Returns the contents at some of them.
     static func fill(_ directory: String, kind: Int = 0) throws -> [VersionID: [String: String]] {
-        let store = try StoreOnDiskTests.open(kind, directory)
+        let store = try DiskStore.open(kind, directory)
         var states: [VersionID: [String: String]] = [:]
         var head = try store.set(Dictionary(uniqueKeysWithValues: (0..<300).map { ("key \($0)", "first") }), nil)
         let side = try store.makeVersion(basedOn: head.id, changes: [.insert(id("side"), data: bytes("s"))], id: VersionID("side_branch-1"))
@@ -250,7 +216,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     }
 
     static func check(_ directory: String, _ states: [VersionID: [String: String]], fromCache: Bool?, kind: Int = 0) throws {
-        let store = try StoreOnDiskTests.open(kind, directory)
+        let store = try DiskStore.open(kind, directory)
         if let fromCache { #expect((store.caches.versions > 0) == fromCache) }
         for (id, state) in states { #expect(try store.state(id) == state) }
         #expect(try store.statistics().versions == 1_503 + UInt64(states.count - 5))
@@ -279,7 +245,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             }
             try Self.check(directory, states, fromCache: true)
             // Versions that others add later come after those in the caches.
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             let more = try store.set(["more": "1"], store.mostRecentHead())
             states[more.id] = try store.state(more.id)
             try store.close()
@@ -290,7 +256,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             for name in segments {
                 let path = "\(directory)/store/segments/\(name)"
                 try System.rename(path, "\(directory)/\(name)")
-                let store = try StoreOnDiskTests.open(0, directory)
+                let store = try DiskStore.open(0, directory)
                 let statistics = try store.statistics()
                 #expect(statistics.versions + statistics.pending < 1_504 && (store.caches.versions == 0 || statistics.versions == 1_503))
                 try store.close()
@@ -305,7 +271,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
     @Test func anIndexThatIsVoidOnlyInTheEndHidesNothing() throws {
         try withTemporaryDirectory { directory in
             let states = try Self.fill(directory)
-            let store = try StoreOnDiskTests.open(0, directory)
+            let store = try DiskStore.open(0, directory)
             let mark = try #require(store.storage.scanMark())
             let index = try #require(
                 HistoryIndex.encode(store.quietHistory, nil, mark: mark) { RecordPlace(segment: 99, offset: $0.offset, length: $0.length) })
@@ -321,7 +287,7 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             var states = try Self.fill(directory, kind: 1)
             try Self.check(directory, states, fromCache: true, kind: 1)
             // Versions that others add later come after those in the caches, also while the store is open.
-            let store = try StoreOnDiskTests.open(1, directory), other = try StoreOnDiskTests.open(1, directory)
+            let store = try DiskStore.open(1, directory), other = try DiskStore.open(1, directory)
             #expect(store.caches.versions > 0)
             let more = try other.set(["more": "1"], other.mostRecentHead())
             states[more.id] = try other.state(more.id)
@@ -339,17 +305,17 @@ func writeFile(_ path: String, _ bytes: [UInt8]) throws {
             let known = "(SELECT max(seq) - 1 FROM records)"
             // The row that the mark names has changed, or has disappeared together with all later rows.
             try change("UPDATE records SET checksum = checksum + 1 WHERE seq = \(known)")
-            let damaged = try StoreOnDiskTests.open(1, directory)
+            let damaged = try DiskStore.open(1, directory)
             #expect(damaged.caches.versions == 0 && !damaged.storage.damages.isEmpty)
             try damaged.close()
             try change("DELETE FROM records WHERE seq >= \(known)")
-            let shorter = try StoreOnDiskTests.open(1, directory)
+            let shorter = try DiskStore.open(1, directory)
             #expect(try shorter.caches.versions == 0 && shorter.statistics().versions == UInt64(1_503 - 1))
             try shorter.close()
             // A history that is inconsistent, after the storage has continued beyond it.
             try change("DELETE FROM caches WHERE name <> 'history'")
             try Self.check(directory, states, fromCache: true, kind: 1)
-            let again = try StoreOnDiskTests.open(1, directory)
+            let again = try DiskStore.open(1, directory)
             let mark = try #require(again.storage.scanMark())
             try again.storage.cachePut(
                 "history",

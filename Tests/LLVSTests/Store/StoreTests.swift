@@ -1,32 +1,8 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCore
-
-func id(_ text: String) throws -> ValueID { try ValueID(text) }
-func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
-func memoryStore() throws -> Store {
-    var options = Store.Options()
-    options.storage = .memory
-    return try Store(path: "", options: options)
-}
-extension Store {
-    func text(_ key: String, _ version: Version) throws -> String? {
-        try value(ValueID(key), at: version.id).map { String(decoding: $0.data, as: UTF8.self) }
-    }
-    func set(_ pairs: [String: String], _ base: Version?, remove: [String] = [], id: VersionID? = nil) throws -> Version {
-        try makeVersion(
-            basedOn: base?.id,
-            changes: pairs.map { .insert(try ValueID($0.key), data: bytes($0.value)) } + remove.map { .remove(try ValueID($0)) }, id: id)
-    }
-    func state(_ version: VersionID) throws -> [String: String] {
-        Dictionary(
-            uniqueKeysWithValues: try values(at: version, limit: .max).map {
-                ($0.id.description, "\(String(decoding: $0.data, as: UTF8.self))@\($0.storedVersion)")
-            })
-    }
-}
 
 @Suite struct StoreTests {
     @Test func valuesPrevailUntilChanged() throws {

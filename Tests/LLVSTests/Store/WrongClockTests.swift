@@ -1,5 +1,5 @@
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 
 @testable import LLVSCoordinator
@@ -50,7 +50,7 @@ import Testing
     /// After reopening, with caches and without, the times are the same.
     @Test(arguments: [0, 1]) func aClockTenYearsAheadDatesNothingElse(kind: Int) throws {
         try withTemporaryDirectory { directory in
-            let ann = Device(try StoreOnDiskTests.open(kind, directory)), bob = Device(try memoryStore())
+            let ann = Device(try DiskStore.open(kind, directory)), bob = Device(try memoryStore())
             let first = try ann.save("1", on: nil)
             try bob.take([first], from: ann)
             bob.now += 10 * Self.year
@@ -83,7 +83,7 @@ import Testing
             try ann.store.close()
             for keepsCaches in [true, false] {
                 if !keepsCaches, kind == 0 { TemporaryDirectory.remove(directory + "/store/cache") }
-                let again = try StoreOnDiskTests.open(kind, directory)
+                let again = try DiskStore.open(kind, directory)
                 try check(again)
                 try again.close()
             }
@@ -191,7 +191,7 @@ import Testing
     @Test(arguments: Sample.seeds(usual: 20, deep: 400)) func randomClocks(seed: UInt64) throws {
         try withTemporaryDirectory { directory in
             var random = SeededRandom(seed: seed)
-            let devices = [Device(try StoreOnDiskTests.open(0, directory)), Device(try memoryStore()), Device(try memoryStore())]
+            let devices = [Device(try DiskStore.open(0, directory)), Device(try memoryStore()), Device(try memoryStore())]
             var known: [[Version]] = [[], [], []], came: [VersionID: Double] = [:], now = Self.today
             for _ in 0..<60 {
                 now += Double.random(in: 0..<2 * Self.day, using: &random)
@@ -229,7 +229,7 @@ import Testing
             let index = try #require(try HistoryIndex.decode(HistoryIndex.encode(history, nil, mark: [])) { _ in Array(0..<1_000) }).history
             #expect(index.rows.map(\.made) == history.rows.map { $0.state == .live ? $0.made : 0 }, "\(Sample.hint(seed))")
             try devices[0].store.close()
-            let again = try StoreOnDiskTests.open(0, directory)
+            let again = try DiskStore.open(0, directory)
             #expect(try times(again) == before, "\(Sample.hint(seed))")
             try again.close()
         }

@@ -1,3 +1,5 @@
+import LLVSTestHelpers
+
 #if DEBUG
 #if canImport(Glibc)
 import Glibc
@@ -6,7 +8,7 @@ import Darwin
 #endif
 import CSQLite
 import LLVS
-import LLVSTestSupport
+import LLVSTestHelpers
 import Testing
 @testable import LLVSCore
 @testable import LLVSExchange
@@ -129,28 +131,6 @@ import Testing
             try Snapshots(store: memoryStore(), transport: place).restore(control: OperationControl(progress: { _ in looks.count() < 6 }))
         }
         #expect(stopped?.code == .cancelled && looks.number == 6)
-    }
-
-    @Test func zipsLookAtEachEntry() throws {
-        let temporary = TemporaryFolder(), count = 500
-        func version(_ i: Int) -> String { "\(10 + i % 89)/v\(i)" }
-        let entries =
-            (0..<count).map { (name: "store/versions/\(version($0)).json", data: Array("x".utf8), isDeflated: false) } + [
-                ("store/maps/a/b.json", [], false)
-            ]
-        let bytes = ZipArchiveTests.zip(entries)
-        try temporary.write("zip", bytes)
-        nonisolated(unsafe) var names = 0
-        let steps = try Self.steps { control in
-            let paced = control.paced(.reading, doing: "Trying")
-            let archive = try ZipArchive(OpenFile(temporary.path + "/zip", O_RDONLY), size: UInt64(bytes.count), source: "a test", paced)
-            let before = try Work.looks.counting {
-                names = try ForeignStoreDirectory(ForeignZip(archive, paced), decode: nil, paced).versionNames().count
-            }
-            // The names, and those derived from them. The folders are found on the way, and so is the common prefix of all names.
-            #expect(before > 2 * count)
-        }
-        #expect(names == count && steps >= 3 * count)
     }
 
     @Test func importsLookAtEachNameNodeAndValue() throws {

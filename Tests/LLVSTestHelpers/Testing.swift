@@ -1,0 +1,2 @@
+// Modules that import this one also see what the simulator uses.
+@_exported import LLVSTestSupport
