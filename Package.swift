@@ -9,9 +9,6 @@ import PackageDescription
 // on a package with such flags, so other builds do without them.
 let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? [] : [.unsafeFlags(["-Osize"])]
 
-// The shared library carries the SHA-256 of libcrypto, so that it runs where there is none. A program in Swift links with the system's.
-let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":libcrypto.a"
-
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
 let modules: [Target.Dependency] = [
     "LLVSCoordinator", "LLVSUpkeep", "LLVSLive", "LLVSPlaces", "LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSMerge", "LLVSDocuments",
@@ -32,14 +29,12 @@ let package = Package(
         // include/llvs.h as a Clang module: the contract, redeclared nowhere.
         .target(name: "CLLVS"),
         // C that Swift calls: checksums, digests, deflate, system calls that Swift cannot import.
-        .target(
-            name: "CLLVSShims",
-            linkerSettings: [.linkedLibrary("z"), .linkedLibrary(libcrypto, .when(platforms: [.linux]))]),
+        .target(name: "CLLVSShims", linkerSettings: [.linkedLibrary("z")]),
         // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
         .target(name: "CSQLite", dependencies: ["CLLVSShims"]),
         // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
         .target(name: "CNetwork", dependencies: ["CLLVSShims"]),
-        // What encryption needs of libcrypto, likewise. Needs OpenSSL's headers (libssl-dev).
+        // What encryption needs of libcrypto, likewise. Needs no headers.
         .target(name: "CCrypto", dependencies: ["CLLVSShims"]),
         // The engine, from the lowest module to the highest; ARCHITECTURE.md says what is in each. It knows nothing of C.
         // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.
