@@ -11,9 +11,6 @@ let forSize: [SwiftSetting] = Context.environment["LLVS_DISTRIBUTION"] == nil ? 
 // CMake sets "size" for the library without the network: all modules but the first are then compiled for size.
 let forSmallSize = Context.environment["LLVS_DISTRIBUTION"] == "size" ? forSize : []
 
-// The shared library carries the SHA-256 of libcrypto, so that it runs where there is none. A program in Swift links with the system's.
-let libcrypto = Context.environment["LLVS_DISTRIBUTION"] == nil ? "crypto" : ":libcrypto.a"
-
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
 let withoutNetwork: [Target.Dependency] = ["LLVSCoordinator", "LLVSUpkeep", "LLVSExchange", "LLVSMerge", "LLVSDocuments", "LLVSCore"]
 let modules = withoutNetwork + ["LLVSServices", "LLVSLive", "LLVSCloud", "LLVSNetwork"]
@@ -35,14 +32,12 @@ let package = Package(
         // include/llvs.h as a Clang module: the contract, redeclared nowhere.
         .target(name: "CLLVS"),
         // C that Swift calls: checksums, digests, deflate, system calls that Swift cannot import.
-        .target(
-            name: "CLLVSShims",
-            linkerSettings: [.linkedLibrary("z"), .linkedLibrary(libcrypto, .when(platforms: [.linux]))]),
+        .target(name: "CLLVSShims", linkerSettings: [.linkedLibrary("z")]),
         // SQLite's functions by pointers: opened at first use, not linked. Needs sqlite3.h (Debian's libsqlite3-dev).
         .target(name: "CSQLite", dependencies: ["CLLVSShims"]),
         // libcurl's and libexpat's functions, likewise. Needs curl.h and expat.h (libcurl4-openssl-dev, libexpat1-dev).
         .target(name: "CNetwork", dependencies: ["CLLVSShims"]),
-        // What encryption needs of libcrypto, likewise. Needs OpenSSL's headers (libssl-dev).
+        // What encryption needs of libcrypto, likewise. Needs no headers.
         .target(name: "CCrypto", dependencies: ["CLLVSShims"]),
         // The engine, from the lowest module to the highest; ARCHITECTURE.md says what is in each. It knows nothing of C.
         // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.

@@ -60,7 +60,7 @@ def problems(root: Path, library: bytes = b"") -> list[str]:
     for said in sorted(set(SAID.findall(library))):
         words = said.decode("ascii").strip()
         holder = re.sub(r"^.*?(?:[Cc]opyright|\(c\))(?: ?\(c\))?[\s\d,-]*(?:by )?", "", words)[:12].strip()
-        if not ("CRYPTOGAMS" in words and "CRYPTOGAMS" in text or holder and holder in text):
+        if not holder or holder not in text:
             found.append(f'the library says "{words}", and {NOTICES} names no such holder')
     return found
 
@@ -88,12 +88,13 @@ def self_test() -> int:
     found = [
         planted("Package.swift", '.linkedLibrary("z")', '.linkedLibrary(":libz.a")', "libz.a is linked, and no component"),
         planted("cmake/Library.cmake", "-Xswiftc -gnone", "-Xswiftc -static-libgcc", "-static-libgcc is linked"),
-        planted(NOTICES, "Linked as: libcrypto.a\n", "", "libcrypto.a is linked"),
+        planted(NOTICES, "Linked as: Sources/LLVSDocuments/IndexKeys/FoldingTable.swift\n", "", "FoldingTable.swift is linked"),
         planted(NOTICES, "Text: Unicode-3.0\n", "", "the text Unicode-3.0"),
-        planted(NOTICES, "Linked as: libcrypto.a", "Linked as: libcrypto.a\nLinked as: libold.a", "nothing is linked as libold.a"),
-        planted(NOTICES, "Licence: Apache-2.0\n", "", "OpenSSL lacks its Licence"),
-        planted(NOTICES, "Copyright: 1995", "Copyright: 1994", "Jean-loup Gailly", zlib),
-        not problems(ROOT, b"\0SHA256 block transform for x86_64, CRYPTOGAMS by <appro@openssl.org>\0"),
+        planted(NOTICES, "Holds: the runtime", "Linked as: libold.a\nHolds: the runtime", "nothing is linked as libold.a"),
+        planted(NOTICES, "Licence: Unicode-3.0\n", "", "Unicode Character Database lacks its Licence"),
+        planted(NOTICES, "Copyright: 1991", "Copyright: 1990", "Jean-loup Gailly", zlib),
+        any("CRYPTOGAMS" in one for one in problems(ROOT, b"\0SHA256 block transform for x86_64, CRYPTOGAMS by <appro@openssl.org>\0")),
+        not problems(ROOT, b"\0Copyright (c) 1991-2026 Unicode, Inc. All rights reserved.\0"),
     ]
     return 0 if all(found) else 1
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks that every public declaration of a Swift module is documented, and that the articles show code of the example.
+"""Checks that public declarations of Swift modules are documented, have async forms, and that the articles show code of the example.
 
     scripts/check_swift_docs.py GRAPH...      symbol graphs (swift-symbolgraph-extract) of one module each
     scripts/check_swift_docs.py --topics CATALOGUE GRAPH...    the page of the module in the catalogue names each public type, function and
                                               macro at the outermost level
+    scripts/check_swift_docs.py --async GRAPH...    each function that a program can cancel by a control has an async form
     scripts/check_swift_docs.py --articles    the code in Sources/LLVS/LLVS.docc is in examples/swift, line for line
     scripts/check_swift_docs.py --self-test   checks that an undocumented declaration is found, and a line that the example lacks
 
@@ -89,6 +90,36 @@ def topics(catalogue: str, paths: list[str]) -> int:
     return 1 if missing or not paths else 0
 
 
+#: Functions that take a control and need no async form: what transports do for an exchange, and what is answered from memory, or read page
+#: by page by `Store.versions(matching:)`.
+SYNCHRONOUS = re.compile(
+    r".*Transport\.|PacedControl\.|OperationControl\.|onOwnThread|HistoryWalk\.next|"
+    r"Store\.(add|allVersionIDs|heads|isAncestor|mergeBases|successors|walk)$"
+)
+
+
+def without_async(symbols: list[dict[str, Any]]) -> list[str]:
+    """Returns the functions with a control of which there is no async function of that name and type."""
+    blocking, waiting = set(), set()
+    for symbol in symbols:
+        path = symbol["pathComponents"]
+        name = ".".join([*path[:-1], path[-1].split("(")[0]])
+        words = {fragment["spelling"].strip() for fragment in symbol.get("declarationFragments", [])}
+        if any("async" in word.split() for word in words):
+            waiting.add(name)
+        elif "OperationControl" in words and "func" in words and not SYNCHRONOUS.match(name):
+            blocking.add(name)
+    return sorted(blocking - waiting)
+
+
+def async_forms(paths: list[str]) -> int:
+    symbols = [symbol for path in paths for symbol in json.loads(Path(path).read_text())["symbols"]]
+    missing = without_async(symbols)
+    for name in missing:
+        print(f"without an async form: {name}")
+    return 1 if missing or not symbols else 0
+
+
 def graphs(paths: list[str]) -> int:
     count, failed = 0, 0
     for path in paths:
@@ -120,6 +151,15 @@ def self_test() -> int:
     assert without_words(graph) == [":0: Type.empty", "Sources/LLVS/x.swift:7: Type.planted"], without_words(graph)
     outer = {"symbols": [symbol("told") | {"pathComponents": [name]} for name in ("Named", "call(_:)", "Planted")], "relationships": []}
     assert without_topic(outer, "- ``Named``\n- ``call(_:)``\nPlanted") == ["Planted"]
+    def function(name: str, *spellings: str) -> dict[str, Any]:
+        return {"pathComponents": name.split("."), "declarationFragments": [{"spelling": one} for one in ("func", *spellings)]}
+
+    forms = [
+        function("Store.verify(control:)", "OperationControl"), function("Store.verify(progress:)", " ", " async throws -> "),
+        function("Store.size(_:control:)", "OperationControl"), function("Other.size(_:)", "async"), function("Store.close()"),
+        function("Store.heads(limit:control:)", "OperationControl"), function("FolderTransport.list(_:)", "OperationControl"),
+    ]
+    assert without_async(forms) == ["Store.size"], without_async(forms)
     assert blocks("a\n```swift\nlet x = 1\n```\n```c\nint x;\n```\n") == [["let x = 1"]]
     assert stands_in(["b", "c"], [["a", "b", "c"]]) and not stands_in(["b", "d"], [["a", "b", "c"], ["d"]])
     print("what is planted is found")
@@ -131,6 +171,8 @@ def main() -> int:
         return self_test()
     if sys.argv[1:] == ["--articles"]:
         return articles()
+    if len(sys.argv) > 2 and sys.argv[1] == "--async":
+        return async_forms(sys.argv[2:])
     if len(sys.argv) > 3 and sys.argv[1] == "--topics":
         return topics(sys.argv[2], sys.argv[3:])
     if len(sys.argv) < 2:

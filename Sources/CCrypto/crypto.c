@@ -3,15 +3,11 @@
 #endif
 #include "CCrypto.h"
 #include "CLLVSShims.h"
+#include "prototypes.h"
 #include <limits.h>
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/pem.h>
 #include <string.h>
 
-/* To add a function, add its name. All are in libcrypto 3.0. */
+/* To add a function, add its name, and its prototype in prototypes.h. All are in libcrypto 3.0. */
 #define LLVS_CRYPTO_FUNCTIONS(X) \
     X(BIO_free) X(BIO_new_mem_buf) X(ERR_pop_to_mark) X(ERR_set_mark) X(EVP_CIPHER_CTX_ctrl) X(EVP_CIPHER_CTX_free) X(EVP_CIPHER_CTX_new) \
     X(EVP_DecryptFinal_ex) X(EVP_DecryptInit_ex) X(EVP_DecryptUpdate) X(EVP_EncryptFinal_ex) X(EVP_EncryptInit_ex) \
@@ -63,7 +59,7 @@ static int done(const llvs_crypto *c, int right) {
 
 int llvs_crypto_x25519_public(const llvs_crypto *c, const uint8_t *secret, uint8_t *out) {
     c->functions->ERR_set_mark_();
-    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_private_key_(EVP_PKEY_X25519, NULL, secret, key_size);
+    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_private_key_(llvs_x25519, NULL, secret, key_size);
     size_t size = key_size;
     int right = key && c->functions->EVP_PKEY_get_raw_public_key_(key, out, &size) == 1 && size == key_size;
     c->functions->EVP_PKEY_free_(key);
@@ -72,8 +68,8 @@ int llvs_crypto_x25519_public(const llvs_crypto *c, const uint8_t *secret, uint8
 
 int llvs_crypto_x25519(const llvs_crypto *c, const uint8_t *secret, const uint8_t *peer, uint8_t *out) {
     c->functions->ERR_set_mark_();
-    EVP_PKEY *mine = c->functions->EVP_PKEY_new_raw_private_key_(EVP_PKEY_X25519, NULL, secret, key_size);
-    EVP_PKEY *theirs = c->functions->EVP_PKEY_new_raw_public_key_(EVP_PKEY_X25519, NULL, peer, key_size);
+    EVP_PKEY *mine = c->functions->EVP_PKEY_new_raw_private_key_(llvs_x25519, NULL, secret, key_size);
+    EVP_PKEY *theirs = c->functions->EVP_PKEY_new_raw_public_key_(llvs_x25519, NULL, peer, key_size);
     EVP_PKEY_CTX *context = mine ? c->functions->EVP_PKEY_CTX_new_(mine, NULL) : NULL;
     size_t size = key_size;
     int right = theirs && context && c->functions->EVP_PKEY_derive_init_(context) == 1 &&
@@ -140,7 +136,7 @@ int llvs_crypto_seal(const llvs_crypto *c, const uint8_t *key, const uint8_t *no
                 (made = 0, 1) &&
                 (size == 0 || c->functions->EVP_EncryptUpdate_(context, to, &made, data, (int)size) == 1) &&
                 c->functions->EVP_EncryptFinal_ex_(context, to + made, &more) == 1 && (size_t)made + (size_t)more == size &&
-                c->functions->EVP_CIPHER_CTX_ctrl_(context, EVP_CTRL_AEAD_GET_TAG, tag_size, to + size) == 1;
+                c->functions->EVP_CIPHER_CTX_ctrl_(context, llvs_aead_get_tag, tag_size, to + size) == 1;
     c->functions->EVP_CIPHER_CTX_free_(context);
     return done(c, right);
 }
@@ -156,7 +152,7 @@ int llvs_crypto_unseal(const llvs_crypto *c, const uint8_t *key, const uint8_t *
     memcpy(tag, from + size, tag_size);
     int made = 0, more = 0;
     int right = context && c->functions->EVP_DecryptInit_ex_(context, c->functions->EVP_chacha20_poly1305_(), NULL, key, nonce) == 1 &&
-                c->functions->EVP_CIPHER_CTX_ctrl_(context, EVP_CTRL_AEAD_SET_TAG, tag_size, tag) == 1 &&
+                c->functions->EVP_CIPHER_CTX_ctrl_(context, llvs_aead_set_tag, tag_size, tag) == 1 &&
                 (also_size == 0 || c->functions->EVP_DecryptUpdate_(context, NULL, &made, also, (int)also_size) == 1) &&
                 (made = 0, 1) &&
                 (size == 0 || c->functions->EVP_DecryptUpdate_(context, to, &made, from, (int)size) == 1) &&

@@ -1,14 +1,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#define OPENSSL_SUPPRESS_DEPRECATED
 #include "CLLVSShims.h"
 #include <errno.h>
 #include <fcntl.h>
-#if !__has_include(<openssl/sha.h>)
-#error "LLVS needs the headers of OpenSSL: install libssl-dev (Debian, Ubuntu) or openssl-devel (Fedora)."
-#endif
-#include <openssl/sha.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +22,6 @@
 #include <sys/param.h>
 #endif
 #include <unistd.h>
-
-_Static_assert(sizeof(SHA256_CTX) <= sizeof(llvs_shim_sha256), "the opaque context is too small");
-
-void llvs_shim_sha256_init(llvs_shim_sha256 *c) { SHA256_Init((SHA256_CTX *)c); }
-void llvs_shim_sha256_update(llvs_shim_sha256 *c, const void *data, size_t size) {
-    if (size) SHA256_Update((SHA256_CTX *)c, data, size);
-}
-void llvs_shim_sha256_final(llvs_shim_sha256 *c, uint8_t digest[32]) { SHA256_Final(digest, (SHA256_CTX *)c); }
 
 uint32_t llvs_shim_thread_number(void) {
     static uint32_t next = 1;

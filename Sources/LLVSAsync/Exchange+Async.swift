@@ -67,6 +67,29 @@ extension Exchange {
         try await onOwnThread(progress: progress) { try self.rekey(renewing: renewing, control: $0) }
     }
 
+    /// Changes the passphrase of an encrypted place.
+    /// - Parameters:
+    ///   - new: the new passphrase.
+    ///   - hasLeaked: whether the former one may be known to others; then the place gets new keys as well.
+    ///   - progress: receives the count of files written.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func changePassphrase(to new: String, hasLeaked: Bool = false, progress: ProgressCallback? = nil) async throws {
+        try await onOwnThread(progress: progress) { try self.changePassphrase(to: new, hasLeaked: hasLeaked, control: $0) }
+    }
+
+    /// Returns the pairing of an encrypted place, for direct connections of its members.
+    /// - Parameters:
+    ///   - isReadAnew: whether to read the keys of the place first.
+    ///   - progress: receives the count of files read.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func pairing(isReadAnew: Bool = true, progress: ProgressCallback? = nil) async throws -> [UInt8] {
+        try await onOwnThread(progress: progress) { try self.pairing(isReadAnew: isReadAnew, control: $0) }
+    }
+
+    /// Returns what is known about a place in packs; nil: nothing.
+    /// - Throws: the errors of the function without `async`.
+    public func remoteStatus() async throws -> RemoteStatus? { try await onOwnThreadUnlessCancelled { try self.remoteStatus() } }
+
     /// Ends the part of this device at the place.
     /// - Throws: the errors of the function without `async`; `CancellationError`.
     @discardableResult
@@ -119,6 +142,10 @@ extension Snapshots {
     public func put(progress: ProgressCallback? = nil) async throws -> SnapshotManifest {
         try await onOwnThread(progress: progress) { try self.put(control: $0) }
     }
+
+    /// Returns the manifest of the snapshot; nil if there is none.
+    /// - Throws: the errors of the function without `async`.
+    public func manifest() async throws -> SnapshotManifest? { try await onOwnThreadUnlessCancelled { try self.manifest() } }
 
     /// Adds all versions of the snapshot to a store that is empty, holds one version, or a part of this snapshot.
     /// - Parameter progress: receives the counts of chunks read, and of versions verified and added.

@@ -40,6 +40,12 @@ public func onOwnThread<R: Sendable>(
     return try cancelling { try result.get() }
 }
 
+/// Runs blocking work that is soon done, and changes nothing, on a thread of its own, unless the task is cancelled already.
+package func onOwnThreadUnlessCancelled<R: Sendable>(_ work: @escaping @Sendable () throws -> R) async throws -> R {
+    try Task.checkCancellation()
+    return try await onOwnThread { _ in try work() }
+}
+
 /// Calls the closure, and throws `CancellationError` if it reports that the work was cancelled and the task is.
 func cancelling<R>(_ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StoreError where error.code == .cancelled && Task.isCancelled { throw CancellationError() }

@@ -5,19 +5,19 @@ extension Store {
     /// Returns the value of an id at a version; nil if there is none.
     /// - Throws: the errors of the function without `async`.
     public func value(_ id: ValueID, at version: VersionID) async throws -> Value? {
-        try await onOwnThread { _ in try self.value(id, at: version) }
+        try await onOwnThreadUnlessCancelled { try self.value(id, at: version) }
     }
 
     /// Returns the value that a reference names; nil if there is none.
     /// - Throws: the errors of the function without `async`.
     public func value(_ reference: Value.Reference) async throws -> Value? {
-        try await onOwnThread { _ in try self.value(reference) }
+        try await onOwnThreadUnlessCancelled { try self.value(reference) }
     }
 
     /// Returns the values of ids at a version, in that order; nil for those without one.
     /// - Throws: the errors of the function without `async`.
     public func values(_ ids: [ValueID], at version: VersionID) async throws -> [Value?] {
-        try await onOwnThread { _ in try self.values(ids, at: version) }
+        try await onOwnThreadUnlessCancelled { try self.values(ids, at: version) }
     }
 
     /// Returns a page of values at a version, in byte order of their ids. `allValues` reads page after page.
@@ -28,14 +28,30 @@ extension Store {
     ///   - limit: the most values.
     /// - Throws: the errors of the function without `async`.
     public func values(at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int) async throws -> [Value] {
-        try await onOwnThread { _ in try self.values(at: version, in: range, after: after, limit: limit) }
+        try await onOwnThreadUnlessCancelled { try self.values(at: version, in: range, after: after, limit: limit) }
     }
 
     /// Returns the changes that a version recorded, with the bytes.
     /// - Throws: the errors of the function without `async`.
     public func changes(madeIn id: VersionID) async throws -> [Value.Change] {
-        try await onOwnThread { _ in try self.changes(madeIn: id) }
+        try await onOwnThreadUnlessCancelled { try self.changes(madeIn: id) }
     }
+
+    /// Returns what a version recorded, in byte order of the ids, without the bytes.
+    /// - Parameters:
+    ///   - id: the version.
+    ///   - range: only ids in it.
+    ///   - progress: receives the count of changes read.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func recordedChanges(
+        madeIn id: VersionID, in range: IDRange = .all, progress: ProgressCallback? = nil
+    ) async throws -> [ChangeSummary] {
+        try await onOwnThread(progress: progress) { try self.recordedChanges(madeIn: id, in: range, control: $0) }
+    }
+
+    /// Returns the orders of erasure that count on this device.
+    /// - Throws: the errors of the function without `async`.
+    public func erasures() async throws -> [Erasure] { try await onOwnThreadUnlessCancelled { try self.erasures() } }
 
     /// Returns how the values at one version differ from those at another, in byte order of the ids.
     /// - Parameters:

@@ -75,6 +75,23 @@ extension StoreCoordinator {
         }
     }
 
+    /// Merges as `merge` does, but a failure is returned beside the move.
+    /// - Parameters:
+    ///   - selection: which heads take part.
+    ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
+    ///   - metadata: of the new versions.
+    ///   - progress: receives the count of heads folded.
+    /// - Returns: the move, and the failure.
+    /// - Throws: the errors of the function without `async`.
+    public func mergeReportingFailures(
+        selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
+        progress: ProgressCallback? = nil
+    ) async throws -> MergeOutcome {
+        try await onOwnThread(progress: progress) {
+            try self.mergeReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
+        }
+    }
+
     /// Syncs: exchanges, merges, and exchanges again if the merge changed something. The first failure is thrown after everything has run.
     /// - Parameters:
     ///   - selection: which heads take part in the merge.
@@ -141,7 +158,7 @@ extension StoreCoordinator {
     /// Returns a value at the current version, or at another; nil if there is none.
     /// - Throws: the errors of the function without `async`.
     public func value(_ id: ValueID, at place: Place = .current) async throws -> Value? {
-        try await onOwnThread { _ in try self.value(id, at: place) }
+        try await onOwnThreadUnlessCancelled { try self.value(id, at: place) }
     }
 
     /// Returns what `undo` and `redo` would do; nil where there is nothing.

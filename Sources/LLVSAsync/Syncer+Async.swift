@@ -28,6 +28,15 @@ extension ValueIndex {
     public func find(_ question: IndexQuestion, at version: VersionID? = nil, progress: ProgressCallback? = nil) async throws -> IndexPage {
         try await onOwnThread(progress: progress) { try self.find(question, at: version, control: $0) }
     }
+
+    /// Explains what the index holds of a value.
+    /// - Parameters:
+    ///   - id: the id of the value.
+    ///   - version: the version; nil: the current one.
+    /// - Throws: the errors of the function without `async`.
+    public func explain(_ id: ValueID, at version: VersionID? = nil) async throws -> Explanation {
+        try await onOwnThreadUnlessCancelled { try self.explain(id, at: version) }
+    }
 }
 
 extension Projection {
@@ -40,6 +49,26 @@ extension Projection {
     @discardableResult
     public func update(to version: VersionID? = nil, progress: ProgressCallback? = nil) async throws -> UInt64 {
         try await onOwnThread(progress: progress) { try self.update(to: version, control: $0) }
+    }
+
+    /// Opens the database of a projection, or creates it if there is none.
+    /// - Parameters:
+    ///   - store: the store to mirror.
+    ///   - path: the path of the database.
+    ///   - definition: the definition of its tables.
+    ///   - options: the coordinator to follow, and how long to wait for other writers.
+    /// - Throws: the errors of the function without `async`.
+    public static func open(
+        _ store: Store, path: String, _ definition: ProjectionDefinition, options: Options = Options()
+    ) async throws -> Projection {
+        try await onOwnThread { _ in try Projection(store, path: path, definition, options: options) }
+    }
+
+    /// Returns the parts that did not fit their columns, at most 1,000 at once.
+    /// - Parameter after: the number of the last one of the page before; 0: from the first.
+    /// - Throws: the errors of the function without `async`.
+    public func problems(after: Int64 = 0) async throws -> [Problem] {
+        try await onOwnThreadUnlessCancelled { try self.problems(after: after) }
     }
 }
 
@@ -66,6 +95,25 @@ extension Salvage {
         _ path: String, into target: String, options: Store.Options = Store.Options(), progress: ProgressCallback? = nil
     ) async throws -> SalvageReport {
         try await onOwnThread(progress: progress) { try Salvage.run(path, options, into: target, options, control: $0) }
+    }
+}
+
+extension StoreImporter {
+    /// Adds the versions of another implementation's store directory to a store.
+    /// - Parameters:
+    ///   - directory: the directory, which is only read.
+    ///   - store: the store that receives the versions.
+    ///   - decode: decompresses values, on the thread that does the work.
+    ///   - progress: receives the counts of versions listed and added.
+    /// - Returns: the versions added, and the problems.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    @discardableResult
+    public static func importStore(
+        at directory: String, into store: Store, decode: ForeignDecoder? = nil, progress: ProgressCallback? = nil
+    ) async throws -> ExchangeResult {
+        try await onOwnThread(progress: progress) {
+            try StoreImporter.importStore(at: directory, into: store, decode: decode, control: $0)
+        }
     }
 }
 

@@ -51,7 +51,7 @@ install_missing() {
         [ ${#missing[@]} -eq 0 ] && return
         printf 'Missing: %s\n' "${missing[@]}" >&2
         die "This machine has no apt-get. Please install what is missing with its own package manager: cmake, make, a C and a
-C++ compiler, pkg-config, SQLite 3, libcurl, libexpat, zlib and OpenSSL with headers and libcrypto.a, cmocka, age, and Python 3.10
+C++ compiler, pkg-config, SQLite 3, libcurl, libexpat, zlib and OpenSSL with headers, cmocka, age, and Python 3.10
 or later with venv.
 (Debian's names: ${debian_packages[*]})"
     fi

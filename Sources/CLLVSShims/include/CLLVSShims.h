@@ -1,4 +1,4 @@
-/* The C functions of the engine: checksums, digests and compression by established libraries, system calls that Swift cannot import
+/* The C functions of the engine: checksums, digests, compression by established libraries, system calls that Swift cannot import
    (variadic functions, macros), and atomic operations. Unless its comment says otherwise, a function has no state, and no allocation
    outlives its call. */
 #ifndef CLLVS_SHIMS_H
@@ -17,11 +17,18 @@ uint32_t llvs_shim_crc32c_combine(uint32_t a, uint32_t b, uint64_t size);
 /* Requests the memory at an address for the cache, without waiting for it. */
 static inline void llvs_shim_prefetch(const void *at) { __builtin_prefetch(at); }
 
-/* SHA-256 (FIPS 180-4), by libcrypto. The context is plain memory, and may be copied. */
-typedef struct { uint64_t opaque[16]; } llvs_shim_sha256;
+/* SHA-256 (FIPS 180-4). The context is plain memory, and may be copied. */
+typedef struct {
+    uint32_t state[8];
+    uint64_t size;
+    uint8_t block[64];
+} llvs_shim_sha256;
 void llvs_shim_sha256_init(llvs_shim_sha256 *context);
 void llvs_shim_sha256_update(llvs_shim_sha256 *context, const void *data, size_t size);
 void llvs_shim_sha256_final(llvs_shim_sha256 *context, uint8_t digest[32]);
+/* Makes the process compute digests by the processor's instructions (0), by libcrypto (1) or in C (2) from now on. Returns 0 if it lacks
+   them. Otherwise the first of these that it has is used. For tests: the digests are the same. */
+int llvs_shim_sha256_by(int way);
 
 /* Returns whether deflate may make the bytes smaller. It samples parts of them, and returns 0 if these have hardly any repetition and all
    byte values are about equally frequent, as in compressed or encrypted data. The result depends on the bytes alone, not on the machine.

@@ -120,7 +120,7 @@ public enum Bytes {
     }
 }
 
-/// SHA-256, by libcrypto.
+/// SHA-256 (FIPS 180-4).
 package struct SHA256 {
     private var context = llvs_shim_sha256()
     package init() { llvs_shim_sha256_init(&context) }

@@ -13,27 +13,27 @@ extension StoreCoordinator {
 extension ModelCollection {
     /// Returns the object with an id; nil if there is none.
     /// - Throws: `ModelDecodingError` if it cannot be read, and the errors of the storage.
-    public func object(_ id: String) async throws -> Model? { try await onOwnThread { _ in try self[id] } }
+    public func object(_ id: String) async throws -> Model? { try await onOwnThreadUnlessCancelled { try self[id] } }
 
     /// Returns whether there is a value with an id, readable or not.
     /// - Throws: the errors of the function without `async`.
-    public func contains(_ id: String) async throws -> Bool { try await onOwnThread { _ in try self.contains(id) } }
+    public func contains(_ id: String) async throws -> Bool { try await onOwnThreadUnlessCancelled { try self.contains(id) } }
 
     /// The number of values, readable or not.
     /// - Throws: the errors of the function without `async`.
-    public func count() async throws -> Int { try await onOwnThread { _ in try self.count() } }
+    public func count() async throws -> Int { try await onOwnThreadUnlessCancelled { try self.count() } }
 
     /// Returns all ids and objects, in the order of the ids.
     /// - Throws: the errors of the function without `async`.
-    public func all() async throws -> [(id: String, object: Model)] { try await onOwnThread { _ in try self.all() } }
+    public func all() async throws -> [(id: String, object: Model)] { try await onOwnThreadUnlessCancelled { try self.all() } }
 
     /// Returns all objects that can be read, and the errors of the others.
     /// - Throws: the errors of the function without `async`.
-    public func readAll() async throws -> ModelsAtVersion<Model>.Reading { try await onOwnThread { _ in try self.readAll() } }
+    public func readAll() async throws -> ModelsAtVersion<Model>.Reading { try await onOwnThreadUnlessCancelled { try self.readAll() } }
 
     /// The ids, in order.
     /// - Throws: the errors of the function without `async`.
-    public func ids() async throws -> [String] { try await onOwnThread { _ in try self.ids() } }
+    public func ids() async throws -> [String] { try await onOwnThreadUnlessCancelled { try self.ids() } }
 
     /// Saves an object as a version of its own. Cannot be cancelled, since the version may already be stored.
     /// - Parameters:
@@ -136,17 +136,17 @@ extension ModelCollection {
 extension ModelSelection {
     /// Returns the ids, without the prefix.
     /// - Throws: the errors of the function without `async`.
-    public func ids() async throws -> [String] { try await onOwnThread { _ in try self.ids() } }
+    public func ids() async throws -> [String] { try await onOwnThreadUnlessCancelled { try self.ids() } }
 
     /// Returns ids and objects.
     /// - Throws: the errors of the function without `async`.
-    public func all() async throws -> [(id: String, object: Model)] { try await onOwnThread { _ in try self.all() } }
+    public func all() async throws -> [(id: String, object: Model)] { try await onOwnThreadUnlessCancelled { try self.all() } }
 
     /// Returns the first object; nil if there is none.
     /// - Throws: the errors of the function without `async`.
-    public func first() async throws -> (id: String, object: Model)? { try await onOwnThread { _ in try self.first() } }
+    public func first() async throws -> (id: String, object: Model)? { try await onOwnThreadUnlessCancelled { try self.first() } }
 
     /// Returns the number of objects.
     /// - Throws: the errors of the function without `async`.
-    public func count() async throws -> Int { try await onOwnThread { _ in try self.count() } }
+    public func count() async throws -> Int { try await onOwnThreadUnlessCancelled { try self.count() } }
 }

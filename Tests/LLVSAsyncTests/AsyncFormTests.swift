@@ -1,0 +1,232 @@
+import LLVS
+import LLVSAsync
+import LLVSTestSupport
+import Testing
+
+/// For calls whose result nothing depends on.
+private func done<R>(_ result: R) -> Bool { true }
+
+/// Every async form, called once as it is, and once in a cancelled task.
+@Suite struct AsyncFormTests {
+    /// A call, and whether its result is right.
+    private typealias Form = (name: String, call: @Sendable () async throws -> Bool)
+
+    private static func throwsCancellation(_ call: @escaping @Sendable () async throws -> Void) async -> Bool {
+        await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            do { try await call(); return false } catch { return error is CancellationError }
+        }.value
+    }
+    private static func code<R>(_ body: () throws -> R) -> StoreError.Code? {
+        do { _ = try body(); return nil } catch { return (error as? StoreError)?.code }
+    }
+    /// Calls each form in a cancelled task, and then in one that is not.
+    private static func check(_ forms: [Form], sourceLocation: SourceLocation = #_sourceLocation) async {
+        for form in forms {
+            #expect(await throwsCancellation { _ = try await form.call() }, "\(form.name), cancelled", sourceLocation: sourceLocation)
+            do {
+                let isRight = try await form.call()
+                #expect(isRight, "\(form.name)", sourceLocation: sourceLocation)
+            } catch { Issue.record(error, "\(form.name)", sourceLocation: sourceLocation) }
+        }
+    }
+
+    @Test func ofStores() async throws {
+        let directory = TemporaryDirectory(), store = try Store(path: directory.path + "/store")
+        let root = try store.set(["x": #"{"a":0}"#, "y": "0"], nil)
+        let a = try store.set(["x": #"{"a":1}"#], root), b = try store.set(["x": #"{"a":2}"#], root)
+        let merged = try await store.merge(a.id, with: b.id, arbiter: RulesArbiter()), last = try store.set(["y": "1"], merged)
+        let reference = try #require(try store.reference("y", at: last.id))
+        var erasing = ErasureQuery()
+        erasing.ids = ["z"]
+        erasing.isDryRun = true
+        let query = erasing, other = try Store(path: directory.path + "/other")
+        let imported =
+            #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
+            + "/Vectors/interchange/store"
+        await Self.check([
+            ("value", { try await store.value("y", at: root.id)?.text == "0" }),
+            ("value of a reference", { try await store.value(reference)?.text == "1" }),
+            ("values", { try await store.values(["y", "z"], at: root.id).map { $0?.text } == ["0", nil] }),
+            ("a page of values", { try await store.values(at: root.id, after: "x", limit: 9).map(\.id) == ["y"] }),
+            ("changes", { try await store.changes(madeIn: last.id).map(\.id) == ["y"] }),
+            ("recordedChanges", { try await store.recordedChanges(madeIn: root.id, in: .prefix([120])).map(\.id) == ["x"] }),
+            ("differences", { try await store.differences(from: root.id, to: last.id).map(\.id) == ["x", "y"] }),
+            ("versions", { try await store.versions(of: "y").map(\.id) == [last.id, root.id] }),
+            ("version at a time", { try await store.version(at: last.timestamp)?.id == last.id }),
+            ("statistics", { try await store.statistics().versions == 5 }),
+            ("reloadHistory", { try await store.reloadHistory() == 0 }),
+            ("conflicts", { try await store.conflicts(between: a.id, and: b.id).items.map(\.id) == ["x"] }),
+            ("explain", { try await store.explain(merged.id).items.map(\.id) == ["x"] }),
+            ("openConflicts", { try await store.openConflicts(at: last.id).isEmpty }),
+            ("size", { try await store.size().versions == 5 }), ("verify", { try await store.verify().isWhole }),
+            ("compact", { done(try await store.compact()) }), ("erase", { try await store.erase(query).values == 0 }),
+            ("erasures", { try await store.erasures().isEmpty }),
+            ("mergeHeads", { try await store.mergeHeads(into: last.id, arbiter: BuiltInArbiter.ours) == nil }),
+            ("revert", { try await store.revert(last.id, at: last.id).version != nil }),
+            ("cherryPick", { done(try await store.cherryPick(last.id, onto: root.id)) }),
+            ("import", { try await StoreImporter.importStore(at: imported, into: other).versions.count == 25 }),
+            ("a salvage", { done(try await Salvage.run(directory.path + "/store", into: directory.path + "/saved")) }),
+        ])
+        // What cannot be cancelled is done.
+        #expect(await Self.throwsCancellation { try await store.makeVersion(basedOn: nil, changes: [.insert("late", text: "1")]) } == false)
+        #expect(try store.statistics(control: OperationControl()).versions == 8)
+        for store in [store, other] { #expect(await Self.throwsCancellation { try await store.close() } == false) }
+        #expect(Self.code { try store.heads() } == .closed)
+    }
+
+    @Test func ofCoordinators() async throws {
+        let directory = TemporaryDirectory()
+        var options = StoreCoordinator.Options()
+        options.device = "phone"
+        let notes = try await StoreCoordinator.open(path: directory.path + "/notes", options: options), store = notes.store
+        let exchange = try await notes.connect(to: "file://" + directory.path + "/shared")
+        try await notes.save([.insert("note/1", text: "milk")])
+        let second = try #require(try await notes.save([.update("note/1", text: "bread")]))
+        let snapshots = Snapshots(store: store, transport: exchange.transport), empty = try Store(path: directory.path + "/empty")
+        let another = try Store(path: directory.path + "/another"), late = try await StoreCoordinator.open(path: directory.path + "/late")
+        try await late.connect(to: "file://" + directory.path + "/shared")
+        await Self.check([
+            ("value", { try await notes.value("note/1")?.text == "bread" }),
+            ("undoable", { try await notes.undoable().undo?.versions == [second.id] }),
+            ("undo", { done(try await notes.undo()) }),
+            ("redo", { done(try await notes.redo()) }),
+            ("revert", { done(try await notes.revert(second.id)) }),
+            ("exchange", { done(try await notes.exchange()) }),
+            ("merge", { try await notes.merge() == false }),
+            ("sync", { done(try await notes.sync()) }),
+            ("retrieve", { done(try await exchange.retrieve()) }),
+            ("send", { done(try await exchange.send()) }),
+            ("put", { done(try await snapshots.put()) }), ("manifest", { try await snapshots.manifest() != nil }),
+            ("write", { done(try await Snapshots.write(store, to: directory.path + "/snapshot")) }),
+            ("restore", { try await Snapshots.restore(empty, from: directory.path + "/snapshot").addedCount > 2 }),
+            ("restore from the place", { done(try await Snapshots(store: another, transport: exchange.transport).restore()) }),
+            ("bootstrapFromSnapshot", { done(try await late.bootstrapFromSnapshot()) }),
+            ("remoteStatus", { done(try await exchange.remoteStatus()) }),
+        ])
+        // These report the cancellation with a result.
+        for form: @Sendable () async throws -> (any Error)? in [
+            { try await notes.exchangeReportingFailures().failure }, { try await notes.syncReportingFailures().failure },
+            { try await notes.mergeReportingFailures().failure },
+        ] {
+            let failure = Box<any Error>()
+            let isThrown = await Self.throwsCancellation { failure.value = try await form() }
+            #expect(isThrown || (failure.value as? StoreError)?.code == .cancelled)
+            #expect(try await form() == nil)
+        }
+        // These cannot be cancelled.
+        for form: @Sendable () async throws -> Void in [
+            { try await notes.save([.update("note/1", text: "late")]) }, { try await notes.register(#"{"merge":1}"#) },
+            { try await notes.setCurrentVersion(second.id) }, { await exchange.close() }, { try await notes.close() },
+        ] { #expect(await Self.throwsCancellation(form) == false) }
+        #expect(Self.code { try store.heads() } == .closed)
+        for store in [empty, another] { try await store.close() }
+        try await late.close()
+    }
+
+    @Test func ofEncryptedPlaces() async throws {
+        let directory = TemporaryDirectory(), store = try Store(path: directory.path + "/store")
+        _ = try store.set(["x": "1"], nil)
+        var options = Exchange.URLOptions()
+        options.layout = .packed
+        options.keys = try RemoteIdentity().withSecret { try RemoteKeys(identities: [$0], recipients: []) }
+        let exchange = try Exchange(store: store, url: "file://" + directory.path + "/place", options: options)
+        let guest = try RemoteIdentity().recipient
+        try await exchange.send()
+        await Self.check([
+            ("addMember", { done(try await exchange.addMember(guest, name: "Ben")) }),
+            ("members", { try await exchange.members().contains { $0.recipient == guest } }),
+            ("joinKeys", { done(try await exchange.joinKeys()) }),
+            ("pairing", { try await exchange.pairing().isEmpty == false }),
+            ("rekey", { done(try await exchange.rekey()) }),
+            ("changePassphrase", { done(try await exchange.changePassphrase(to: "six words", hasLeaked: true)) }),
+            ("removeMember", { done(try await exchange.removeMember(guest)) }),
+            ("enableDifferences", { done(try await exchange.enableDifferences()) }),
+            ("announceMove", { done(try await exchange.announceMove(to: "file:///elsewhere")) }),
+            ("retire", { done(try await exchange.retire()) }),
+        ])
+        await exchange.close()
+        try await store.close()
+    }
+
+    @Test func ofIndexesProjectionsAndSyncers() async throws {
+        let directory = TemporaryDirectory(), notes = try await StoreCoordinator.open(path: directory.path + "/notes"), store = notes.store
+        try await notes.connect(to: "file://" + directory.path + "/shared")
+        try await notes.save([.insert("note/1", text: #"{"title":"milk"}"#)])
+        let index = try ValueIndex(store, IndexDefinition(#"{"prefix":"note/","on":["/title"]}"#)) { notes.currentVersion }
+        let projection = try await Projection.open(
+            store, path: directory.path + "/notes.sqlite",
+            ProjectionDefinition(
+                #"{"tables":{"notes":{"prefix":"note/","columns":[{"name":"title","pointer":"/title","type":"text"}]}}}"#))
+        let syncer = try Syncer(notes), current = notes.currentVersion
+        await Self.check([
+            ("find", { try await index.find(IndexQuestion()).count == 1 }),
+            ("explain", { try await index.explain("note/1").declaredAt == nil }),
+            ("update", { done(try await projection.update(to: current)) }), ("problems", { try await projection.problems().isEmpty }),
+            ("run", { try await syncer.run() }), ("run in a time", { try await syncer.run(within: .seconds(600)) }),
+        ])
+        #expect(await Self.throwsCancellation { await syncer.stop() } == false)
+        try await notes.close()
+    }
+
+    // MARK: Packs
+
+    private struct Refusal: Error, Equatable {}
+
+    /// One stream through tasks, in pieces of a few bytes, encrypted and not.
+    @Test(arguments: [false, true]) func packsInStreams(isEncrypted: Bool) async throws {
+        let from = try Store(path: "", options: memory), to = try Store(path: "", options: memory)
+        let large = String(repeating: "large ", count: 50_000)
+        let version = try from.set(["y": large], try from.set(["x": "1"], nil))
+        let pieces = Pieces()
+        let recipients = isEncrypted ? try PackRecipients(passphrase: "six words") : nil
+        let unlocking = isEncrypted ? try PackUnlocking(passphrase: "six words") : nil
+        let written = try await from.writePack(for: recipients) { await pieces.add($0) }
+        let read = try await to.readPack(by: unlocking) { await pieces.next() }
+        #expect(written.versions.count == 2 && read.versions.count == 2 && read.problems.isEmpty)
+        #expect(try await to.value("y", at: version.id)?.text == large)
+        // Their types are those of the async forms.
+        let failing: @Sendable ([UInt8]) async throws -> Void = { _ in throw Refusal() },
+            ending: @Sendable () async throws -> [UInt8] = { [] }
+        let refusing: @Sendable () async throws -> [UInt8] = { throw Refusal() }
+        await #expect(throws: Refusal()) { try await from.writePack(failing) }
+        await #expect(throws: Refusal()) { try await to.readPack(refusing) }
+        #expect(await Self.throwsCancellation { try await from.writePack(failing) })
+        #expect(await Self.throwsCancellation { try await to.readPack(ending) })
+        for store in [from, to] { try await store.close() }
+    }
+    private actor Pieces {
+        private var all: [[UInt8]] = []
+        func add(_ bytes: [UInt8]) {
+            all += stride(from: 0, to: bytes.count, by: 700).map { Array(bytes[$0..<min($0 + 700, bytes.count)]) }
+        }
+        func next() -> [UInt8] { all.isEmpty ? [] : all.removeFirst() }
+    }
+
+    /// A closure that would wait for ever ends with its task.
+    @Test func cancelledWhileTheClosureWaits() async throws {
+        let store = try Store(path: "", options: memory)
+        _ = try store.set(["x": "1"], nil)
+        for call: @Sendable (@escaping @Sendable () async throws -> Void) async throws -> Void in [
+            { wait in try await store.writePack { _ in try await wait() } },
+            { wait in
+                try await store.readPack {
+                    try await wait(); return []
+                }
+            },
+        ] {
+            let (begun, begin) = AsyncStream<Void>.makeStream(), never = AsyncStream<Void> { _ in }
+            let task = Task {
+                try await call {
+                    begin.yield()
+                    for await _ in never {}
+                    try Task.checkCancellation()
+                }
+            }
+            for await _ in begun { break }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        try await store.close()
+    }
+}
