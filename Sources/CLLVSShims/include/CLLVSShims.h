@@ -67,7 +67,8 @@ typedef struct { const void *streams; size_t streams_size, size; } llvs_shim_dif
 /* A part of a value, in memory; `end` is where it ends in the value. */
 typedef struct { const uint8_t *from; size_t end; } llvs_shim_piece;
 /* Makes a value in `out` from the base by `count` differences, the one of the base first, without making the values between. Returns 1.
-   Returns 0 if the streams are invalid, or the value consists of more pieces than there is memory X is for `room` pieces. Safe as `llvs_shim_difference_apply`. */
+   Returns 0 if the streams are invalid, or if some value has more pieces than half of the `room` of `memory`. It is
+   as safe as `llvs_shim_difference_apply`. */
 int llvs_shim_difference_apply_all(const llvs_shim_difference *steps, size_t count, const void *base, size_t base_size, void *out,
                                    llvs_shim_piece *memory, size_t room);
 /* Writes the streams that make the value, of `size` bytes, from the base. Returns how many bytes they have; 0 if they have more than
