@@ -12,14 +12,19 @@ transaction saw.
 
 Second, saves and reads of one value of 100 bytes to 1 MB, edited word by word: whole and compressed by zlib, as before there were
 differences and libdeflate; as differences, with the system's libdeflate; and as differences, without it (LLVS_DEFLATE=zlib). Figures are
-the least time of a save without syncs and of a read at the head from memory, the median of first reads after opening, and the bytes for
-each save.
+the least time of a save without syncs and of a read at the head from memory, the mean for four versions at the head of the least first
+read after opening, and the bytes for each save.
 
 Third, what reads many values, in the same three ways: opening, enumerating, comparing and merging. Once with small values, which
 are never differences, and once with documents of 20 kB.
 
+Fourth, the peak of memory of reading a value of 1 MB at the head, which four differences make, and of merging two edits of it.
+
+In the end, the goals of values as differences, what was reached, and whether that is enough. A ratio of times counts as reached up to 0.02
+above its goal: so much differs between two runs of the same.
+
 Data is made with seeds. Each row of figures is measured in a process of its own, and the ways take turns. With --only, one of the parts
-`histories`, `given` (those of --git and --trace), `sizes` and `many`.
+`histories`, `given` (those of --git and --trace), `sizes`, `many` and `memory`.
 """
 
 import argparse
@@ -39,7 +44,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests" / "Python")
 SIZES = (100, 1_000, 2_000, 4_000, 20_000, 100_000, 1_000_000)
 #: How values are stored, and which library compresses them.
 WAYS = {"before": ("off", "zlib"), "libdeflate": ("on", "libdeflate"), "zlib": ("on", "zlib")}
-PARTS = ("histories", "given", "sizes", "many")
+PARTS = ("histories", "given", "sizes", "many", "memory")
+#: The default of the memory budget, in bytes.
+BUDGET = 64 << 20
 BEGINNINGS, MIDDLES, ENDS = ("ver", "con", "re", "de"), ("sion", "tain", "cord", "lay", "pend"), ("", "s", "ing", "ed", "er")
 WORDS = [a + b + c for a in BEGINNINGS for b in MIDDLES for c in ENDS]
 
@@ -243,7 +250,8 @@ def measure_history(name, differences, folder, quick):
                 place.exchange.send()
         apart, merged = place.bytes()
         place.exchange.close()
-    size = folder_bytes(folder / "segments") + (folder_bytes(folder / "blobs") if (folder / "blobs").exists() else 0)
+    blobs = folder_bytes(folder / "blobs") if (folder / "blobs").exists() else 0
+    size = folder_bytes(folder / "segments") + blobs
     ids = sorted(known)[:200]
     cold = []
     for _ in range(3 if quick else 10):
@@ -266,7 +274,7 @@ def measure_history(name, differences, folder, quick):
         past = (time.process_time() - begin) / len(wanted) * 1e6
     first = sorted(cold)[len(cold) // 2] * 1e6
     times = {"save": used / len(versions) * 1e6, "memory": memory, "cold": first, "past": past}
-    return {"bytes": size, "apart": apart, "merged": merged, **times, "raw": raw}
+    return {"bytes": size, "blobs": blobs, "apart": apart, "merged": merged, **times, "raw": raw}
 
 
 def git_bytes(name, folder, quick):
@@ -309,17 +317,19 @@ def measure_sizes(folder, differences, quick, runs):
 
             saved = least(count, save)
             read = least(count, lambda: store.value("text", at=versions[-1]), calls=10)
-        cold = []
-        for at in range(3 if quick else 11):
+        # Several versions near the head: the last one may be whole by chance.
+        heads = versions[-4:]
+        cold = [[] for _ in heads]
+        for at in range(len(heads) if quick else 10 * len(heads)):
             with llvs.Store(folder, read_only=True) as store:
-                # Several versions near the head: the last one may be whole by chance.
-                head = versions[-1 - at % min(4, len(versions))]
+                head = heads[at % len(heads)]
                 # Work that opening leaves to the first read does not count.
                 store.value("no such value", at=head)
                 begin = time.process_time()
                 store.value("text", at=head)
-                cold.append(time.process_time() - begin)
-        found[size] = (saved, read, sorted(cold)[len(cold) // 2] * 1e6, folder_bytes(folder / "segments") / len(versions))
+                cold[at % len(heads)].append(time.process_time() - begin)
+        first = sum(map(min, cold)) / len(cold) * 1e6
+        found[size] = (saved, read, first, folder_bytes(folder / "segments") / len(versions))
     return found
 
 
@@ -379,6 +389,49 @@ def measure_many(folder, size, differences, quick):
     }
 
 
+def make_large(folder):
+    """Makes a store with a text of 1 MB, and writes down its head and two edits of that."""
+    import llvs
+
+    shutil.rmtree(folder, ignore_errors=True)
+    draw = random.Random(6)
+    words = text(draw, 1_000_000)
+    rules = json.dumps({"merge": 1, "ids": {"text": "text"}}).encode()
+
+    def save(version):
+        words[draw.randrange(len(words))] = draw.choice(WORDS)
+        return store.make_version(version, update={"text": " ".join(words).encode()})
+
+    with llvs.Store(folder, durability="normal", options=llvs.StoreOptions(differences="on")) as store:
+        head = store.make_version(None, insert={"text": " ".join(words).encode(), "__llvs_schema": rules})
+        # The place 11 is 5 + 4 + 1 + 1: four differences.
+        for _ in range(11):
+            head = save(head)
+        versions = [str(version.id) for version in (head, save(head), save(head))]
+    (folder.parent / "versions.json").write_text(json.dumps(versions))
+
+
+def measure_memory(folder, what):
+    """Returns the peak of memory of a first read at the head, or of a merge, in bytes above what was in use before."""
+    import llvs
+
+    def told(name):
+        status = Path("/proc/self/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(name)) * 1024
+
+    head, ours, theirs = json.loads((folder.parent / "versions.json").read_text())
+    with llvs.Store(folder) as store:
+        store.value("no such value", at=head)
+        # On Linux, writing 5 to clear_refs resets the peak of memory.
+        Path("/proc/self/clear_refs").write_text("5")
+        before = told("VmRSS")
+        if what == "read":
+            store.value("text", at=head)
+        else:
+            store.merge(ours, theirs)
+        return told("VmHWM") - before
+
+
 def run(given, *arguments, **environment):
     words = [sys.executable, __file__, "--runs", str(given.runs), *(["--quick"] if given.quick else []), *arguments, given.folder]
     done = subprocess.run(words, env={**os.environ, **environment}, check=True, stdout=subprocess.PIPE)
@@ -403,23 +456,59 @@ def main():
             found = measure_sizes(folder, given.differences, given.quick, given.runs)
         elif kind == "many":
             found = measure_many(folder, int(size), given.differences, given.quick)
+        elif kind == "memory":
+            found = measure_memory(folder, size) if size != "nothing" else make_large(folder)
         else:
             found = measure_history(given.measure, given.differences, folder, given.quick)
         print(json.dumps(found))
         return
 
+    goals = Goals()
     names = [*HISTORIES] if given.only in (None, "histories") else []
     if given.only in (None, "given"):
         names += [*(f"git {path}" for path in given.git), *(f"trace {path}" for path in given.trace)]
     if names:
-        show_histories(given, names)
+        show_histories(given, names, goals)
     if given.only in (None, "sizes"):
-        show_sizes(given)
+        show_sizes(given, goals)
     if given.only in (None, "many"):
-        show_many(given)
+        show_many(given, goals)
+    if given.only in (None, "memory") and Path("/proc/self/clear_refs").exists():
+        show_memory(given, goals)
+    goals.show()
 
 
-def show_histories(given, names):
+class Goals:
+    """What is wanted and what was reached, line by line."""
+
+    #: How much two runs of the same differ, as a ratio of times.
+    NOISE = 0.02
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, what, most, reached, unit="", noise=0.0):
+        self.rows.append((what, f"{most:g}{unit}", f"{reached:.3g}{unit}", reached <= most + noise))
+
+    def worst(self, what, most, ratios):
+        """Adds the largest of some ratios of times, by name."""
+        if ratios:
+            name = max(ratios, key=ratios.get)
+            self.rows.append((what, f"{most:g} x", f"{ratios[name]:.2f} x ({name})", ratios[name] <= most + Goals.NOISE))
+
+    def show(self):
+        if self.rows:
+            print(f"\n  {'the goals':66}{'at most':>10}   {'reached':34}")
+        for what, wanted, reached, is_met in self.rows:
+            print(f"  {what:66}{wanted:>10}   {reached:34}{'yes' if is_met else 'NO'}")
+
+
+def size_shown(size):
+    return f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size // 1_000} kB" if size >= 1_000 else f"{size} B"
+
+
+def show_histories(given, names, goals):
+    past = {}
     print(f"  {'':34}{'bytes on disk':>34}{'packed place':>20}{'save':>18}{'head':>18}{'first read':>18}{'past':>18}")
     print(f"  {'':34}{'whole':>12}{'differences':>13}{'git':>9}{'before':>11}{'merged':>9}" + f"{'whole':>10}{'diff.':>8}" * 4)
     for name in names:
@@ -431,23 +520,53 @@ def show_histories(given, names):
         mega += f"{git / 1e6 if git else 0:9.3f}{ours['apart'] / 1e6:11.3f}{ours['merged'] / 1e6:9.3f}"
         more = f"   {ours['bytes'] / whole['bytes']:.4f} x" + (f", git {ours['bytes'] / git:.2f} x" if git else "")
         print(f"  {shown:34}{mega}{times}{more}", flush=True)
+        past[shown] = ours["past"] / whole["past"]
+        percent = 100 * ours["bytes"] / whole["bytes"]
+        if name.startswith("note"):
+            goals.add("note of 105 kB, 300 words put in: on disk", 0.25, ours["bytes"] / 1e6, " MB")
+            goals.add("  at a packed place after merging", 0.25, ours["merged"] / 1e6, " MB")
+            goals.add("  at a packed place before merging", 1, ours["apart"] / 1e6, " MB")
+        elif name in PERCENT:
+            goals.add(f"{name}: of whole values", PERCENT[name], percent, " %")
+        elif name.startswith("git ") and git:
+            goals.add(f"{shown}: beside `git repack -adfq`", 1.5, ours["bytes"] / git, " x")
+            if ours["blobs"]:
+                # Values above 1 MiB that are whole are not compressed.
+                goals.add("  without those in files of their own", 1.5, (ours["bytes"] - ours["blobs"]) / git, " x")
     print("  (megabytes; microseconds)\n")
+    goals.worst("a random past version", 2, past)
 
 
-def show_sizes(given):
+#: What some histories may take, in percent of what whole values take.
+PERCENT = {"long text, 2,600 saves": 3, "JSON of 20 kB, 400 saves": 8, "JSON of 200 kB, 400 saves": 2}
+
+
+def show_sizes(given, goals):
     found = {way: [] for way in WAYS}
     for _ in range(1 if given.quick else 3):
         for way, (differences, library) in WAYS.items():
             found[way].append(run(given, "--measure", "sizes", "--differences", differences, LLVS_DEFLATE=library))
+    least = {way: {size: [min(one[str(size)][i] for one in found[way]) for i in range(4)] for size in SIZES} for way in WAYS}
     print(f"  {'one value, one word changed':28}{'save':>30}{'head, from memory':>30}{'head, first read':>30}{'bytes a save':>30}")
     print(f"  {'':28}" + "".join(f"{way:>10}" for _ in range(4) for way in WAYS))
     for size in SIZES:
-        figures = "".join(f"{min(one[str(size)][i] for one in found[way]):10,.1f}" for i in range(4) for way in WAYS)
-        print(f"  {size:>24,} B  {figures}")
+        print(f"  {size:>24,} B  " + "".join(f"{least[way][size][i]:10,.1f}" for i in range(4) for way in WAYS))
     print("  (microseconds; before: whole values and zlib)\n")
 
+    def ratios(way, i, sizes):
+        return {size_shown(size): least[way][size][i] / least["before"][size][i] for size in sizes}
 
-def show_many(given):
+    for way in ("libdeflate", "zlib"):
+        goals.worst(f"save of a large text, with {way}", 0.1, ratios(way, 0, [size for size in SIZES if size >= 100_000]))
+    for way in ("libdeflate", "zlib"):
+        goals.worst(f"save below 1 KiB, with {way}", 1.02, ratios(way, 0, [size for size in SIZES if size < 1_024]))
+    for i, what in ((1, "from memory"), (2, "cold")):
+        goals.worst(f"fetch at the head, {what}, with libdeflate", 1, ratios("libdeflate", i, SIZES))
+        goals.worst(f"fetch at the head, {what}, with zlib", 1.3, ratios("zlib", i, [size for size in SIZES if size >= 2_000]))
+
+
+def show_many(given, goals):
+    ratios = {"libdeflate": {}, "zlib": {}}
     for size in (300, 20_000):
         found = {way: [] for way in WAYS}
         for _ in range(1 if given.quick else 3):
@@ -456,9 +575,23 @@ def show_many(given):
         print(f"  {f'documents of {size:,} bytes':34}" + "".join(f"{way:>14}" for way in WAYS))
         for what in found["before"][0]:
             figures = [min(one[what] for one in those) for those in found.values()]
-            ratios = "".join(f"{figure / max(figures[0], 1e-9):7.2f} x" for figure in figures[1:])
-            print(f"  {what:34}" + "".join(f"{figure:14,.1f}" for figure in figures) + ratios, flush=True)
+            shown = "".join(f"{figure / max(figures[0], 1e-9):7.2f} x" for figure in figures[1:])
+            print(f"  {what:34}" + "".join(f"{figure:14,.1f}" for figure in figures) + shown, flush=True)
+            for way, figure in zip(ratios, figures[1:]):
+                if what != "bytes on disk":
+                    ratios[way][f"{what.split()[0]}, {size:,} B"] = figure / max(figures[0], 1e-9)
     print("  (microseconds if not said otherwise)")
+    for way, those in ratios.items():
+        goals.worst(f"open, enumerate, compare, merge, with {way}", 1.03, those)
+
+
+def show_memory(given, goals):
+    run(given, "--measure", "memory of nothing")
+    found = {what: run(given, "--measure", f"memory of {what}") for what in ("read", "merge")}
+    shown = ", ".join(f"{what} {found[what] / (1 << 20):.1f} MiB" for what in found)
+    print(f"\n  peak of memory with a value of 1 MB: {shown}")
+    for what in found:
+        goals.add(f"peak of memory: {what}, of the budget", BUDGET / (1 << 20), found[what] / (1 << 20), " MiB")
 
 
 if __name__ == "__main__":

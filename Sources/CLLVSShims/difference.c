@@ -21,41 +21,147 @@ static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_
     return NULL;
 }
 
-int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size) {
-    const uint8_t *at = streams, *all_end = at + streams_size, *literals, *from = base;
-    uint8_t *to = out;
+/* One operation: `length` bytes of the base from `from`, or of the literals. */
+typedef struct { size_t length, from; int is_copy; } operation;
+
+/* Reads the operations of a difference one by one, and checks each. */
+typedef struct {
+    const uint8_t *at, *operations_end, *literals, *all_end;
+    size_t base_size; /* bytes of the base */
+    size_t end;       /* where the previous copy ends in the base */
+    size_t left;      /* bytes of the value that have no operation yet */
+} reader;
+
+/* Returns 0 if the streams are invalid from the beginning. */
+static int begin(reader *r, const void *streams, size_t streams_size, size_t base_size, size_t size) {
     uint64_t count;
-    size_t left = size, end = 0;
-    if (!streams || base_size > LLONG_MAX || !(at = read_number(at, all_end, &count)) || count > (uint64_t)(all_end - at)) return 0;
-    literals = at + count;
-    for (const uint8_t *operations_end = literals; at < operations_end;) {
-        uint64_t operation, length, shift;
-        if (!(at = read_number(at, operations_end, &operation))) return 0;
-        length = operation >> 1;
-        if (length == 0 || length > left) return 0;
-        if (operation & 1) {
-            if (!(at = read_number(at, operations_end, &shift))) return 0;
-            uint64_t distance = shift >> 1;
-            /* Zigzag coding: an even number 2n means n forwards, an odd number 2n + 1 means n + 1 backwards. */
-            if (shift & 1) {
-                if (distance >= end) return 0;
-                end -= (size_t)distance + 1;
-            } else {
-                if (distance > base_size - end) return 0;
-                end += (size_t)distance;
-            }
-            if (length > base_size - end) return 0;
-            memcpy(to, from + end, (size_t)length);
-            end += (size_t)length;
-        } else {
-            if (length > (uint64_t)(all_end - literals)) return 0;
-            memcpy(to, literals, (size_t)length);
-            literals += length;
-        }
-        to += length;
-        left -= (size_t)length;
+    if (!streams || base_size > LLONG_MAX) return 0;
+    r->all_end = (const uint8_t *)streams + streams_size;
+    r->at = read_number(streams, r->all_end, &count);
+    if (!r->at || count > (uint64_t)(r->all_end - r->at)) return 0;
+    r->literals = r->operations_end = r->at + count;
+    r->base_size = base_size;
+    r->end = 0;
+    r->left = size;
+    return 1;
+}
+
+/* Returns 0 if the operation is invalid. For literals, `r->literals` is behind them afterwards. */
+static int next(reader *r, operation *o) {
+    uint64_t number, length, shift;
+    if (!(r->at = read_number(r->at, r->operations_end, &number))) return 0;
+    length = number >> 1;
+    if (length == 0 || length > r->left) return 0;
+    o->length = (size_t)length;
+    o->is_copy = number & 1;
+    r->left -= o->length;
+    if (!o->is_copy) {
+        if (length > (uint64_t)(r->all_end - r->literals)) return 0;
+        r->literals += length;
+        return 1;
     }
-    return left == 0 && literals == all_end;
+    if (!(r->at = read_number(r->at, r->operations_end, &shift))) return 0;
+    uint64_t distance = shift >> 1;
+    /* Zigzag coding: an even number 2n means n forwards, an odd number 2n + 1 means n + 1 backwards. */
+    if (shift & 1) {
+        if (distance >= r->end) return 0;
+        r->end -= (size_t)distance + 1;
+    } else {
+        if (distance > r->base_size - r->end) return 0;
+        r->end += (size_t)distance;
+    }
+    if (length > r->base_size - r->end) return 0;
+    o->from = r->end;
+    r->end += o->length;
+    return 1;
+}
+
+/* Returns whether the operations made the whole value and used all literals. */
+static int is_used_up(const reader *r) { return r->left == 0 && r->literals == r->all_end; }
+
+int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size) {
+    uint8_t *to = out;
+    reader r;
+    operation o;
+    if (!begin(&r, streams, streams_size, base_size, size)) return 0;
+    while (r.at < r.operations_end) {
+        if (!next(&r, &o)) return 0;
+        memcpy(to, o.is_copy ? (const uint8_t *)base + o.from : r.literals - o.length, o.length);
+        to += o.length;
+    }
+    return is_used_up(&r);
+}
+
+/* ---- applying several at once ---- */
+
+/* A value is described by pieces of memory, in order: each is a part of the base or of literals. `end` is where the piece ends in the
+   value. */
+typedef llvs_shim_piece piece;
+typedef struct { piece *all; size_t count, room; } pieces;
+
+static int add_piece(pieces *p, const uint8_t *from, size_t length) {
+    size_t before = p->count ? p->all[p->count - 1].end : 0;
+    if (p->count) {
+        piece *last = &p->all[p->count - 1];
+        size_t start = p->count > 1 ? last[-1].end : 0;
+        if (last->from + (last->end - start) == from) { last->end += length; return 1; }
+    }
+    if (p->count == p->room) return 0;
+    p->all[p->count++] = (piece){from, before + length};
+    return 1;
+}
+
+/* Adds the pieces of a part of another value. The part lies within the value. `near` is where the search begins, and where it ended. */
+static int add_part(pieces *to, const pieces *of, size_t from, size_t length, size_t *near) {
+    size_t i = *near, low = 0, high = of->count;
+    if (i >= of->count || from >= of->all[i].end || (i > 0 && from < of->all[i - 1].end)) {
+        while (low < high) {
+            i = low + (high - low) / 2;
+            if (of->all[i].end <= from) low = i + 1;
+            else high = i;
+        }
+        i = low;
+    }
+    while (length > 0) {
+        size_t start = i > 0 ? of->all[i - 1].end : 0, count = of->all[i].end - from;
+        if (count > length) count = length;
+        if (!add_piece(to, of->all[i].from + (from - start), count)) return 0;
+        from += count;
+        length -= count;
+        if (length > 0) i++;
+    }
+    *near = i;
+    return 1;
+}
+
+int llvs_shim_difference_apply_all(const llvs_shim_difference *steps, size_t count, const void *base, size_t base_size, void *out,
+                                   llvs_shim_piece *memory, size_t room) {
+    pieces before = {memory, 0, room / 2}, made = {memory + room / 2, 0, room / 2};
+    if (count == 0 || room < 2) return 0;
+    if (base_size > 0) add_piece(&before, base, base_size);
+    for (size_t i = 0; i < count; i++) {
+        const llvs_shim_difference *step = &steps[i];
+        size_t near = 0;
+        reader r;
+        operation o;
+        if (!begin(&r, step->streams, step->streams_size, base_size, step->size)) return 0;
+        made.count = 0;
+        while (r.at < r.operations_end) {
+            if (!next(&r, &o)) return 0;
+            if (!(o.is_copy ? add_part(&made, &before, o.from, o.length, &near)
+                            : add_piece(&made, r.literals - o.length, o.length))) return 0;
+        }
+        if (!is_used_up(&r)) return 0;
+        pieces other = before;
+        before = made;
+        made = other;
+        base_size = step->size;
+    }
+    uint8_t *to = out;
+    for (size_t i = 0, at = 0; i < before.count; at = before.all[i++].end) {
+        memcpy(to + at, before.all[i].from, before.all[i].end - at);
+    }
+    return 1;
 }
 
 /* ---- making ---- */

@@ -271,7 +271,7 @@ enum llvs_compaction_value {
 
 /**
  * Whether to store values as differences from earlier ones of the same id, if that needs less space: an edit of a long text then takes some
- * hundred bytes. It applies to values of 1 KiB to 1 MiB. Stored differences are read with any setting. For a library from before
+ * hundred bytes. It applies to values of 1 KiB to 4 MiB. Stored differences are read with any setting. For a library from before
  * differences, versions with such values are LLVS_ERROR_NEWER_FORMAT, and their descendants are pending. Since 0.1.
  */
 typedef uint32_t llvs_differences;
@@ -1122,7 +1122,8 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_open_value(LLVS_BORROWED llvs_store
  * LLVS_ERROR_FORGOTTEN.
  * Cost: with file storage, a value above 1 MiB is read and checked in the blocks of 64 KiB that are needed; the first call reads a smaller
  * one as a whole and keeps it. With other storages, the first call reads a value above 1 MiB completely, to check it, and keeps checksums
- * of its blocks; if such a value is deflated, reading backwards inflates it from its beginning. Since 0.1.
+ * of its blocks; if such a value is deflated, reading backwards inflates it from its beginning. A value that is stored as a difference is
+ * read as a whole by the first call, and kept. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_value_reader_read(LLVS_BORROWED llvs_value_reader *reader, uint64_t offset,
     LLVS_BORROWED void *buffer, size_t capacity, LLVS_BORROWED size_t *size, LLVS_OWNED llvs_error **error);

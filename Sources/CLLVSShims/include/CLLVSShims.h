@@ -69,6 +69,15 @@ int64_t llvs_shim_inflate_more(llvs_shim_inflater *inflater, const void *data, s
 /* Makes a value of exactly `size` bytes in `out` from the base, and returns 1. Returns 0 if the streams are invalid or make another size;
    `out` is then undefined. Never reads or writes outside the given memory, whatever the streams hold. */
 int llvs_shim_difference_apply(const void *streams, size_t streams_size, const void *base, size_t base_size, void *out, size_t size);
+/* One of several differences that are applied one after another. `size` is that of the value that it makes. */
+typedef struct { const void *streams; size_t streams_size, size; } llvs_shim_difference;
+/* A part of a value, in memory; `end` is where it ends in the value. */
+typedef struct { const uint8_t *from; size_t end; } llvs_shim_piece;
+/* Makes a value in `out` from the base by `count` differences, the one of the base first, without making the values between. Returns 1.
+   Returns 0 if the streams are invalid, or if some value has more pieces than half of the `room` of `memory`. It is
+   as safe as `llvs_shim_difference_apply`. */
+int llvs_shim_difference_apply_all(const llvs_shim_difference *steps, size_t count, const void *base, size_t base_size, void *out,
+                                   llvs_shim_piece *memory, size_t room);
 /* Writes the streams that make the value, of `size` bytes, from the base. Returns how many bytes they have; 0 if they have more than
    `capacity`, the two have nothing in common, or memory is short. It may overwrite all of `out`, also behind the result. */
 size_t llvs_shim_difference_make(const void *base, size_t base_size, const void *value, size_t size, void *out, size_t capacity);

@@ -151,16 +151,16 @@ package final class RecordEncoder {
                 if page[i].id.first == UInt8(ascii: "_"), page[i].id.starts(with: EraseOrder.reserved) { hasForgetValues = true }
                 if let written = page[i].written {
                     try written._withUnsafeGuaranteedRef { try take($0) }
-                } else if page[i].hasData, page[i].data.count > blobThreshold {
-                    let digest = self.digest(page[i].data)
-                    blobs.append(try storeBlob(page[i].data, digest))
-                    digests.append(contentsOf: digest)
-                    bodies.append(Body())
                 } else if page[i].hasData {
                     if deflatedEnd == .max, let made = try difference(page[i].kind, page[i].id, page[i].data, first + i),
                         made.stored.count <= sizes.deflated - deflated.count
                     {
                         try prepareDifference(page[i].id, page[i].data, made.stored, hasDigest: made.hasDigest)
+                    } else if page[i].data.count > blobThreshold {
+                        let digest = self.digest(page[i].data)
+                        blobs.append(try storeBlob(page[i].data, digest))
+                        digests.append(contentsOf: digest)
+                        bodies.append(Body())
                     } else {
                         try prepareBody(page[i].id, page[i].data)
                     }

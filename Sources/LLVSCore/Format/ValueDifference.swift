@@ -69,19 +69,28 @@ package struct ValueDifference {
     static func largestWay(of size: Int) -> Int { 16 * size + 1 << 20 }
 
     /// Makes the value in the buffer, which has its size, from the bytes of the base.
+    /// - Parameter isBaseChecked: whether the base is known to have the checksum.
     /// - Returns: false if the bytes are not those of the base, or the streams do not make exactly the value. The contents of the buffer
     ///   are then undefined.
     /// - Throws: `.outOfMemory`.
-    package func apply(to base: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) throws -> Bool {
-        guard base.count == baseSize, Bytes.crc32c(base) == baseChecksum else { return false }
+    package func apply(to base: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer, isBaseChecked: Bool = false) throws
+        -> Bool
+    {
+        guard base.count == baseSize, isBaseChecked || Bytes.crc32c(base) == baseChecksum else { return false }
         func apply(_ streams: UnsafeRawBufferPointer) -> Bool {
             llvs_shim_difference_apply(
                 streams.baseAddress, streams.count, base.baseAddress, base.count, target.baseAddress, target.count) == 1
                 && Bytes.crc32c(UnsafeRawBufferPointer(target)) == checksum
         }
         guard isDeflated else { return apply(streams) }
-        return try withScratch(streamsSize) { scratch in
-            Inflated.fill(scratch.baseAddress, size: streamsSize, from: streams) && apply(UnsafeRawBufferPointer(scratch))
-        }
+        return try withScratch(streamsSize) { scratch in readStreams(into: scratch) && apply(UnsafeRawBufferPointer(scratch)) }
+    }
+
+    /// Copies the streams to the buffer, of `streamsSize` bytes, and inflates them if they are deflated.
+    /// - Returns: false if they do not inflate to exactly that size.
+    func readStreams(into target: UnsafeMutableRawBufferPointer) -> Bool {
+        if isDeflated { return Inflated.fill(target.baseAddress, size: streamsSize, from: streams) }
+        target.copyMemory(from: streams)
+        return true
     }
 }

@@ -35,6 +35,9 @@ package final class Bases: @unchecked Sendable {
         }
     }
 
+    /// Returns whether a value of this size is not larger than the budget.
+    func hasRoom(for size: Int) -> Bool { size < budget }
+
     /// Caches the value that a version stored under an id. Evicts the least recently used values if needed. Does nothing if the value is
     /// larger than the budget, or memory is short.
     package func keep(_ version: VersionID, _ id: UnsafeRawBufferPointer, _ bytes: [UInt8], checksum: UInt32) {

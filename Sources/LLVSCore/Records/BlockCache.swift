@@ -159,9 +159,10 @@ final class BlockCache: @unchecked Sendable {
     var hasRoom: Bool { memory != nil && llvs_shim_load_relaxed(missed + missedMask + 1) == 0 }
 
     /// Returns whether a missed block should be admitted. Records the miss.
-    func shouldAdmit(_ key: BlockKey) -> Bool {
+    /// - Parameter isScattered: whether to admit the block only if it was missed recently, also while there is unused room.
+    func shouldAdmit(_ key: BlockKey, isScattered: Bool = false) -> Bool {
         guard memory != nil else { return false }
-        if llvs_shim_load_relaxed(missed + missedMask + 1) == 0 { return true }
+        if !isScattered, llvs_shim_load_relaxed(missed + missedMask + 1) == 0 { return true }
         let hash = hash(key)
         let at = missed + Int(truncatingIfNeeded: hash) & missedMask, mark = UInt32(truncatingIfNeeded: hash >> 32) | 1
         if llvs_shim_load_relaxed(at) == mark { return true }

@@ -1,3 +1,5 @@
+import CLLVSShims
+
 extension Records {
     /// Returns the version that stored the base of a value; nil if the value is not a difference, or cannot be read.
     func base(of entry: RecordTable.Entry, in place: RecordPlace, version: VersionID) throws -> VersionID? {
@@ -46,13 +48,24 @@ struct DifferenceWay {
     /// - Parameters:
     ///   - stored: the stored bytes of the value.
     ///   - version: the version that stored the value.
+    ///   - given: memory of `size` bytes to make it in; nil for temporary memory.
     /// - Throws: `.damaged` if the value cannot be made; if its base is damaged, the error names the version of the base. Also
     ///   `.newerFormat`, `.outOfMemory`, and the errors of the body.
     dynamic func withValue(
-        _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, _ body: (UnsafeRawBufferPointer) throws -> Void
+        _ stored: UnsafeRawBufferPointer, of version: VersionID, in place: RecordPlace, into given: UnsafeMutableRawBufferPointer?,
+        _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
+        let target = given?.count == size ? given : nil
+        func withTarget(_ make: (UnsafeMutableRawBufferPointer) throws -> Bool) throws -> Bool {
+            func call(_ target: UnsafeMutableRawBufferPointer) throws -> Bool {
+                let isMade = try make(target)
+                if isMade { try body(UnsafeRawBufferPointer(target)) }
+                return isMade
+            }
+            return if let target { try call(target) } else { try withScratch(size, call) }
+        }
         var steps = [Step(version: version, place: place, size: size, bytes: try Memory.copy(stored, "Reading a value"))]
-        var total = size, base: [UInt8]?, isKept = isAnew
+        var total = size, base: [UInt8]?
         while base == nil, let step = steps.last {
             let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
             // Do not compare places: only writers need them. After a repair or a union a base may have another place than before.
@@ -62,25 +75,25 @@ struct DifferenceWay {
             total += wanted.size
             if !isAnew, let known = records.bases.find(wanted.version, id, size: wanted.size, checksum: wanted.checksum) {
                 base = known
-                isKept = true
                 break
             }
             switch try self.base(wanted, of: step, for: version) {
-            case .bytes(let bytes): base = bytes
+            case .bytes(let bytes):
+                if !isAnew { records.bases.keep(wanted.version, id, bytes, checksum: wanted.checksum) }
+                base = bytes
             case .step(let next): steps.append(next)
             }
         }
         guard var made = base else { throw StoreError(.internal, "A value that is a difference has no base.") }
+        if steps.count > 1, try withTarget({ try makeAtOnce(steps, from: made, into: $0) }) { return }
         // Apply the steps from the base to the value. The last step is based on the base, which is no step itself.
         while let step = steps.popLast() {
-            let wanted = try step.bytes.withUnsafeBytes { Wanted(try read($0, step)) }
-            if !isKept { records.bases.keep(wanted.version, id, made, checksum: wanted.checksum) }
-            isKept = isAnew
             if steps.isEmpty {
-                return try withScratch(step.size) { target in
-                    try make(step, from: made, into: target)
-                    return try body(UnsafeRawBufferPointer(target))
+                _ = try withTarget {
+                    try make(step, from: made, into: $0)
+                    return true
                 }
+                return
             }
             try Memory.expect(step.size, "Reading a value")
             made = try [UInt8](unsafeUninitializedCapacity: step.size) { buffer, count in
@@ -90,6 +103,47 @@ struct DifferenceWay {
             }
         }
         throw StoreError(.internal, "A value that is a difference was not made.")
+    }
+
+    /// Makes the value from the base without making the values between, so that each byte is copied once. It takes at most three quarters
+    /// of the size of the value, and 1 KiB, in memory.
+    /// - Parameter steps: the differences, the one of the base last.
+    /// - Returns: false if the value is to be made step by step: the differences are large, something is damaged, or a digest must be
+    ///   compared. The contents of the buffer are then undefined.
+    private func makeAtOnce(_ steps: [Step], from base: [UInt8], into target: UnsafeMutableRawBufferPointer) throws -> Bool {
+        let piece = MemoryLayout<llvs_shim_piece>.stride, room = 2 * (32 + size / 128)
+        var streams = 0
+        for step in steps {
+            let difference = try step.bytes.withUnsafeBytes { bytes in
+                let difference = try read(bytes, step)
+                return (size: difference.streamsSize, isSure: difference.base.hasContentForm)
+            }
+            guard difference.isSure else { return false }
+            streams += difference.size
+        }
+        guard streams <= size / 2 else { return false }
+        return try withScratch(room * piece + streams) { scratch in
+            guard let memory = scratch.baseAddress else { return false }
+            var at = room * piece, checksum: UInt32 = 0
+            return try withUnsafeTemporaryAllocation(of: llvs_shim_difference.self, capacity: steps.count) { all in
+                for (i, step) in steps.reversed().enumerated() {
+                    let count: Int? = try step.bytes.withUnsafeBytes { bytes in
+                        let difference = try read(bytes, step)
+                        checksum = difference.checksum
+                        let target = UnsafeMutableRawBufferPointer(start: memory + at, count: difference.streamsSize)
+                        return difference.readStreams(into: target) ? target.count : nil
+                    }
+                    guard let count else { return false }
+                    all.initializeElement(at: i, to: llvs_shim_difference(streams: memory + at, streams_size: count, size: step.size))
+                    at += count
+                }
+                return base.withUnsafeBytes {
+                    llvs_shim_difference_apply_all(
+                        all.baseAddress, steps.count, $0.baseAddress, $0.count, target.baseAddress,
+                        memory.bindMemory(to: llvs_shim_piece.self, capacity: room), room) == 1
+                } && Bytes.crc32c(UnsafeRawBufferPointer(target)) == checksum
+            }
+        }
     }
 
     /// The fields of a difference that describe its base.
@@ -124,7 +178,8 @@ struct DifferenceWay {
     private func make(_ step: Step, from base: [UInt8], into target: UnsafeMutableRawBufferPointer) throws {
         let (isMade, needsDigest) = try step.bytes.withUnsafeBytes { bytes in
             let difference = try read(bytes, step)
-            return (try base.withUnsafeBytes { try difference.apply(to: $0, into: target) }, !difference.base.hasContentForm)
+            let isMade = try base.withUnsafeBytes { try difference.apply(to: $0, into: target, isBaseChecked: true) }
+            return (isMade, !difference.base.hasContentForm)
         }
         guard isMade else { throw damage(step, "has a value that does not match its difference") }
         // If the base's version has no content id, two contents may be recorded under its id. So compare the digest.
@@ -190,8 +245,9 @@ struct DifferenceWay {
 
     /// Returns the base from the body at an offset. Returns nil if there is no such body, or it is of another value.
     private func stored(_ wanted: Wanted, in place: RecordPlace, at offset: UInt64, anew: Bool) throws -> Base? {
-        let found: Base?? = try records.withStored(place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew) {
-            form in
+        let found: Base?? = try records.withStored(
+            place, at: offset, size: wanted.size, id: id, stored: wanted.version, anew: anew, isScattered: true
+        ) { form in
             switch form {
             case .whole(let bytes): return Bytes.crc32c(bytes) == wanted.checksum ? .bytes(try Memory.copy(bytes, "Reading a value")) : nil
             case .deflated(let deflated):

@@ -1,13 +1,15 @@
 /// Reads the bytes of values, in records and in blobs.
 extension Records {
     /// Calls with the bytes of a value that version `stored` recorded.
-    /// - Parameter anew: whether to read from the storage, not from caches.
+    /// - Parameters:
+    ///   - anew: whether to read from the storage, not from caches.
+    ///   - target: memory of the value's size. If the value is a difference, it is made there, and the bytes are those of the target.
     package func withBody<R>(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool = false,
-        _ body: (UnsafeRawBufferPointer) throws -> R
+        into target: UnsafeMutableRawBufferPointer? = nil, _ body: (UnsafeRawBufferPointer) throws -> R
     ) throws -> R {
         var result: R?
-        try readBodyWhereItIs(place, entry, id: id, stored: stored, anew: anew) { result = try body($0) }
+        try readBodyWhereItIs(place, entry, id: id, stored: stored, anew: anew, into: target) { result = try body($0) }
         guard let result else { throw StoreError(.internal, "A value was read without a result.") }
         return result
     }
@@ -15,12 +17,12 @@ extension Records {
     /// Reads at the place of the record, or, if damage is found there and the record has moved since, at the new one.
     private func readBodyWhereItIs(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
-        _ body: (UnsafeRawBufferPointer) throws -> Void
+        into target: UnsafeMutableRawBufferPointer?, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         var isCalled = false, anew = anew
         try lookingAgain(place, isDone: { isCalled }) { place in
             defer { anew = true }
-            try readBody(place, entry, id: id, stored: stored, anew: anew) {
+            try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
                 isCalled = true
                 try body($0)
             }
@@ -31,7 +33,7 @@ extension Records {
     /// code only once: `dynamic` prevents that.
     private dynamic func readBody(
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
-        _ body: (UnsafeRawBufferPointer) throws -> Void
+        into target: UnsafeMutableRawBufferPointer?, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         guard entry.bodyOffset != 0, entry.size != MapEntry.unknownSize else {
             guard let found = try findChange(place, id, anew: anew), found.kind == .insert || found.kind == .update else {
@@ -40,7 +42,7 @@ extension Records {
             if found.body.isHollow { throw forgotten(id, stored) }
             if let blob = found.body.blob { return try withBlob(blob, found.body, place, id: id, stored: stored, body) }
             let located = MapEntry(version: entry.version, size: UInt32(found.body.size), bodyOffset: UInt64(found.body.bodyOffset))
-            return try readBody(place, located, id: id, stored: stored, anew: anew, body)
+            return try readBody(place, located, id: id, stored: stored, anew: anew, into: target, body)
         }
         let size = Int(entry.size)
         let isFound = try readStored(place, at: entry.bodyOffset, size: size, id: id, stored: stored, anew: anew) { form in
@@ -54,11 +56,13 @@ extension Records {
                     return try body(UnsafeRawBufferPointer(out))
                 }
             case .difference(let bytes):
-                return try DifferenceWay(self, id: id, size: size, anew: anew).withValue(bytes, of: stored, in: place, body)
+                return try DifferenceWay(self, id: id, size: size, anew: anew).withValue(bytes, of: stored, in: place, into: target, body)
             }
         }
         if isFound { return }
-        if !anew, let moved = moved(entry, place, id) { return try readBody(place, moved, id: id, stored: stored, anew: true, body) }
+        if !anew, let moved = moved(entry, place, id) {
+            return try readBody(place, moved, id: id, stored: stored, anew: true, into: target, body)
+        }
         throw damaged(place, "has a damaged value", version: stored, value: id)
     }
 
@@ -78,12 +82,15 @@ extension Records {
     /// - Parameters:
     ///   - size: the size of the value.
     ///   - anew: whether to read from the storage, not from caches.
+    ///   - isScattered: as in `StoreBlocks.read`.
     package func withStored<R>(
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
-        _ body: (StoredForm) throws -> R
+        isScattered: Bool = false, _ body: (StoredForm) throws -> R
     ) throws -> R? {
         var result: R?
-        _ = try readStored(place, at: offset, size: size, id: id, stored: stored, anew: anew) { result = try body($0) }
+        _ = try readStored(place, at: offset, size: size, id: id, stored: stored, anew: anew, isScattered: isScattered) {
+            result = try body($0)
+        }
         return result
     }
 
@@ -91,7 +98,7 @@ extension Records {
     /// - Returns: whether the body was called.
     private dynamic func readStored(
         _ place: RecordPlace, at offset: UInt64, size: Int, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
-        _ body: (StoredForm) throws -> Void
+        isScattered: Bool = false, _ body: (StoredForm) throws -> Void
     ) throws -> Bool {
         let header = RecordTable.bodyHeaderSize, available = offset < place.length ? Int(clamping: place.length - offset) : 0
         guard available >= header else { return false }
@@ -103,7 +110,8 @@ extension Records {
         }
         func read(_ from: UInt64, into buffer: UnsafeMutableRawBufferPointer, anew: Bool) throws {
             do {
-                if anew { try self.read(place, at: from, into: buffer) } else { try readBlocks(place, at: from, into: buffer) }
+                if anew { return try self.read(place, at: from, into: buffer) }
+                try readBlocks(place, at: from, into: buffer, isScattered: isScattered)
             } catch var error as StoreError where error.code.isDamage {
                 error.valueID = ValueID(unchecked: id)
                 error.versionID = stored.description

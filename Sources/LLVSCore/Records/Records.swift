@@ -58,9 +58,10 @@ package final class Records: @unchecked Sendable {
     }
 
     /// Fills the buffer with bytes of a record, through the cached blocks.
-    func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {
+    /// - Parameter isScattered: as in `StoreBlocks.read`.
+    func readBlocks(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, isScattered: Bool = false) throws {
         if place.segment == ProvisionalRecords.segment { return try read(place, at: offset, into: buffer) }
-        if try noting(place, { try !blocks.read(place, at: offset, into: buffer) }) { whenGone(place.segment) }
+        if try noting(place, { try !blocks.read(place, at: offset, into: buffer, isScattered: isScattered) }) { whenGone(place.segment) }
     }
 
     /// Records the location as damaged if reading it finds damage.

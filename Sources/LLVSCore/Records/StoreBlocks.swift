@@ -83,9 +83,11 @@ final class StoreBlocks: @unchecked Sendable {
 
     /// Fills the buffer with bytes of a record: from memory, or from the storage, by whole blocks if they are worth it. The caller must
     /// check the bytes, and call `forget` if they are wrong. Precondition: the caller holds no lock.
+    /// - Parameter isScattered: whether bytes nearby are unlikely to be wanted. A block is then admitted only if it was missed before.
     /// - Returns: false if the storage can no longer read the segment by blocks.
     @discardableResult
-    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws -> Bool {
+    func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, isScattered: Bool = false) throws -> Bool
+    {
         guard isOn, buffer.count <= StoreBlocks.largest, offset <= place.length, UInt64(buffer.count) <= place.length - offset else {
             try storage.read(place, at: offset, into: buffer)
             return true
@@ -100,7 +102,7 @@ final class StoreBlocks: @unchecked Sendable {
             }
             guard let (key, start, part) = wanted else { try storage.read(place, at: at, into: rest); return true }
             if !readers.withRead({ copy(place, from: at, into: part) }) {
-                switch cache.shouldAdmit(key) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
+                switch cache.shouldAdmit(key, isScattered: isScattered) && Memory.isAmple ? try load(key, place, start, part) : .tooShort {
                 case .loaded: break
                 case .tooShort:
                     try storage.read(place, at: at, into: rest)

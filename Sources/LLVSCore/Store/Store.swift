@@ -28,7 +28,7 @@ public final class Store: @unchecked Sendable {
         package static func custom(_ storage: any Storage) -> StorageChoice { StorageChoice(kind: .custom(storage)) }
     }
 
-    /// Whether values of 1 KiB to 1 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
+    /// Whether values of 1 KiB to 4 MiB are stored as differences from earlier ones of the same id, if that takes less room. It does not
     /// affect reading. Libraries from before differences do not read versions that have some.
     public enum Differences: UInt32, Sendable {
         /// Differences are written in new stores, and in stores that have such values.

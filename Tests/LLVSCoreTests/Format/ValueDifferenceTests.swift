@@ -98,6 +98,61 @@ struct ValueDifferenceTests {
         #expect(made > 1_000 && sizes / made < 300)
     }
 
+    /// Applies several differences, the one of the base first; nil if that is not possible with so much memory.
+    static func applyAll(_ all: [(streams: [UInt8], size: Int)], to base: [UInt8], room: Int) -> [UInt8]? {
+        let size = all.last?.size ?? 0
+        var isMade = false
+        // The streams of all, one after another.
+        let streams = all.flatMap(\.streams), pieces = UnsafeMutablePointer<llvs_shim_piece>.allocate(capacity: room + 1)
+        defer { pieces.deallocate() }
+        pieces[room].end = 0xA5
+        let made = [UInt8](unsafeUninitializedCapacity: size + 1) { buffer, count in
+            buffer[size] = 0xA5
+            streams.withUnsafeBytes { from in
+                var at = 0
+                let steps = all.map { one in
+                    defer { at += one.streams.count }
+                    return llvs_shim_difference(
+                        streams: from.baseAddress.map { $0 + at }, streams_size: one.streams.count, size: one.size)
+                }
+                isMade = base.withUnsafeBytes {
+                    llvs_shim_difference_apply_all(steps, steps.count, $0.baseAddress, $0.count, buffer.baseAddress, pieces, room) == 1
+                }
+            }
+            #expect(buffer[size] == 0xA5)
+            count = isMade ? size : 0
+        }
+        #expect(pieces[room].end == 0xA5)
+        return isMade ? made : nil
+    }
+
+    /// Several differences that are applied together make the same value as one after another.
+    @Test(arguments: Sample.seeds(from: 1, usual: 4, deep: 40)) func severalAtOnceMakeTheSame(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed), made = 0, refused = 0
+        for _ in 0..<400 {
+            let base = (0..<Int(1 + random.next() % 2_000)).map { _ in UInt8(truncatingIfNeeded: random.next() % 40) }
+            var value = base, all: [(streams: [UInt8], size: Int)] = []
+            for _ in 0..<1 + random.next() % 6 {
+                let next = random.next() % 6 == 0 ? value + value.prefix(300) + value : Self.edited(value, &random)
+                let streams = Self.make(next, from: value)
+                guard !streams.isEmpty else { break }
+                all.append((streams, next.count))
+                value = next
+            }
+            guard !all.isEmpty else { continue }
+            #expect(Self.applyAll(all, to: base, room: 4_000) == value)
+            made += 1
+            // With little memory the result is the same, or there is none.
+            if let same = Self.applyAll(all, to: base, room: Int(random.next() % 40)) { #expect(same == value) } else { refused += 1 }
+            // With changed streams the result is that of applying them one after another, or there is none in either way.
+            let at = Int(random.next() % UInt64(all.count)), place = Int(random.next() % UInt64(all[at].streams.count))
+            all[at].streams[place] ^= 1 << UInt8(random.next() % 8)
+            let inTurn = all.reduce(base as [UInt8]?) { before, one in before.flatMap { Self.apply(one.streams, to: $0, size: one.size) } }
+            #expect(Self.applyAll(all, to: base, room: 8_000) == inTurn)
+        }
+        #expect(made > 300 && refused > 50)
+    }
+
     @Test func aDifferenceIsAsSmallAsWhatWasEdited() {
         let base = Filling.words(200_000, 5)
         var value = base

@@ -18,4 +18,21 @@ import Testing
             }
         }
     }
+
+    /// Runs of more than 12 KiB are read at three places at a time.
+    @Test func largeRunsHaveTheChecksumOfTheirParts() {
+        let data = RepairTests.noise(1, 100_000)
+        data.withUnsafeBytes { bytes in
+            for size in [12_287, 12_288, 12_289, 20_000, 24_575, 24_576, 24_583, 99_000] {
+                for start in [0, 1, 7] {
+                    let run = UnsafeRawBufferPointer(rebasing: bytes[start..<start + size])
+                    var parts: UInt32 = 5
+                    for at in stride(from: 0, to: size, by: 1_000) {
+                        parts = Bytes.crc32c(UnsafeRawBufferPointer(rebasing: run[at..<min(size, at + 1_000)]), from: parts)
+                    }
+                    #expect(Bytes.crc32c(run, from: 5) == parts, "\(size) bytes from \(start) on")
+                }
+            }
+        }
+    }
 }

@@ -184,6 +184,115 @@ import Testing
         }
     }
 
+    /// Differences that are large beside the value are applied one by one.
+    @Test(arguments: [0, 1]) func largeDifferencesComeBack(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            var store = try Self.open(kind, directory)
+            var text = DeflateTests.text(30_000, 1), saved: [(VersionID, [UInt8])] = []
+            var head = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
+            for i in 0..<12 {
+                let place = i * 2_000
+                text.replaceSubrange(place..<place + 6_000, with: RepairTests.noise(UInt64(i), 5_000) + DeflateTests.text(1_000, 90))
+                head = try store.makeVersion(basedOn: head, changes: [.update(id("note"), data: text)]).id
+                saved.append((head, text))
+            }
+            #expect(try store.statistics().differences > 3)
+            try store.close()
+            store = try Self.open(kind, directory, readOnly: true)
+            try Self.expect(saved, in: store)
+            try store.close()
+        }
+    }
+
+    /// Values of more than 1 MiB, the first of which is a file of its own.
+    @Test(arguments: [0, 1]) func largeValuesAreDifferencesAsWell(kind: Int) throws {
+        try withTemporaryDirectory { directory in
+            var store = try Self.open(kind, directory)
+            var text = DeflateTests.text(1_200_000, 3)
+            let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
+            var saved = [(first, text)] + (try Self.edit(store, from: first, &text, 6))
+            // Some more after opening, when nothing about the value is in memory.
+            try store.close()
+            store = try Self.open(kind, directory)
+            saved += try Self.edit(store, from: saved[6].0, &text, 2)
+            #expect(try store.statistics().differences == 2)
+            // Below the size of files, and above it again.
+            for size in [900_000, 1_600_000] {
+                text = size < text.count ? Array(text[..<size]) : text + text.prefix(size - text.count)
+                saved.append(
+                    (try store.makeVersion(basedOn: saved[saved.count - 1].0, changes: [.update(id("note"), data: text)]).id, text))
+            }
+            #expect(try store.statistics().differences == 4)
+            try Self.expect(saved, in: store)
+            // A value of more than 4 MiB is whole.
+            let vast = DeflateTests.text(2_200_000, 5)
+            var last = try store.makeVersion(basedOn: saved[saved.count - 1].0, changes: [.update(id("note"), data: vast + vast)]).id
+            saved.append((last, vast + vast))
+            #expect(try store.statistics().differences == 4)
+            last = try store.makeVersion(basedOn: last, changes: [.update(id("note"), data: vast)]).id
+            saved.append((last, vast))
+            #expect(try store.statistics().differences == 5)
+            try store.close()
+            if kind == 0 { #expect(try System.names(in: directory + "/store/blobs").filter { !$0.hasPrefix(".") }.count == 2) }
+            for round in 0..<2 {
+                store = try Self.open(kind, directory)
+                try Self.expect(saved, in: store)
+                for (version, data) in saved {
+                    let reader = try #require(try store.openValue(id("note"), at: version)), half = data.count / 2
+                    let part = try [UInt8](unsafeUninitializedCapacity: 70_000) { buffer, count in
+                        count = try reader.read(at: half, into: UnsafeMutableRawBufferPointer(buffer))
+                    }
+                    #expect(part == Array(data[half..<half + 70_000]))
+                }
+                if round == 0 {
+                    // A store that receives the versions has the same values, and so does one that receives them from it.
+                    let place = MemoryTransport(name: directory), other = try Store.inMemory()
+                    _ = try Exchange(store: store, transport: place).send()
+                    _ = try Exchange(store: other, transport: place).retrieve()
+                    try Self.expect(saved, in: other)
+                    _ = try store.compact()
+                }
+                try store.close()
+            }
+            #expect(
+                try Store.salvage(directory + (kind == 0 ? "/store" : "/store.sqlite"), kind, to: directory + "/salvaged") {
+                    try Self.expect(saved, in: $0)
+                    return true
+                })
+        }
+    }
+
+    /// If the file of a base is damaged, the error names the version that has it, and no save fails.
+    @Test func aDamagedFileOfABaseIsReported() throws {
+        try withTemporaryDirectory { directory in
+            var store = try Self.open(0, directory)
+            var text = DeflateTests.text(1_200_000, 3)
+            let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
+            let saved = try Self.edit(store, from: first, &text, 3)
+            try store.close()
+            let blobs = directory + "/store/blobs/"
+            for name in try System.names(in: blobs) where !name.hasPrefix(".") {
+                var file = try readFile(blobs + name)
+                file[file.count / 2] ^= 1
+                try writeFile(blobs + name, file)
+            }
+            store = try Self.open(0, directory)
+            for (version, _) in saved {
+                do {
+                    _ = try store.value(id("note"), at: version)
+                    Issue.record("A damaged base was read.")
+                } catch let error as StoreError {
+                    #expect(error.code == .damaged && error.versionID == first.description)
+                }
+            }
+            let damages = try store.verify().damages
+            #expect(damages.count == 4 && damages.allSatisfy { $0.version == first || $0.causedBy == first })
+            let more = try Self.edit(store, from: saved[2].0, &text, 2)
+            for (version, data) in more { #expect(try store.value(id("note"), at: version)?.data == data) }
+            try store.close()
+        }
+    }
+
     /// A merge stores a merged long text as a difference from the text of its first predecessor.
     @Test func mergesAreDifferencesAsWell() throws {
         let store = try Store.inMemory()

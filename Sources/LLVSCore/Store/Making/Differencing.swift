@@ -33,7 +33,7 @@ package final class Differencing: @unchecked Sendable {
     }
 
     /// The sizes of values that may be stored as differences.
-    package static let sizes = 1_024...(1 << 20)
+    package static let sizes = 1_024...(4 << 20)
     /// The largest place that a writer gives. The next value is stored whole.
     package static let largestPlace = 329
     /// The most differences on a way that a writer makes.
@@ -241,8 +241,8 @@ extension Store {
         }
     }
 
-    /// Returns the value that prevails under an id at the predecessor `first`, and the other values on its way; nil if there is none, it is
-    /// a blob, or its way cannot be read.
+    /// Returns the value that prevails under an id at the predecessor `first`, and the other values on its way; nil if there is none, or
+    /// its way cannot be read.
     private func wayBefore(_ id: UnsafeRawBufferPointer, at first: UInt32, _ view: DeltaChains.View?, _ batch: DifferenceBatch) throws
         -> [Differencing.Node]?
     {
@@ -267,11 +267,11 @@ extension Store {
             guard let found = try maps.stored(id, in: entry.version) else { return nil }
             entryKnown = found
         }
-        guard entryKnown.bodyOffset != 0, Int(entryKnown.size) <= 2 * Differencing.sizes.upperBound else { return nil }
+        guard entryKnown.size != MapEntry.unknownSize, Int(entryKnown.size) <= 2 * Differencing.sizes.upperBound else { return nil }
         return try readWay(id, version, place, size: Int(entryKnown.size), body: Int(clamping: entryKnown.bodyOffset))
     }
 
-    /// Reads how the values on a way are stored. Caches the whole value as a base.
+    /// Reads how the values on a way are stored. Caches the whole value as a base, unless it is a blob.
     private func readWay(_ id: UnsafeRawBufferPointer, _ version: VersionID, _ place: RecordPlace, size: Int, body: Int) throws
         -> [Differencing.Node]?
     {
@@ -286,10 +286,10 @@ extension Store {
         while nodes.count <= Differencing.mostSteps {
             var offset = at.body
             if offset == 0 {
-                guard let found = try records.findChange(at.place, id), found.body.blob == nil, !found.body.isHollow,
-                    found.body.size == at.size
-                else {
-                    return nil
+                guard let found = try records.findChange(at.place, id), !found.body.isHollow, found.body.size == at.size else { return nil }
+                if found.body.blob != nil {
+                    let size = at.size, version = at.version
+                    return nodes + [.init(version: version, place: 0, size: size, stored: size, way: 0, body: 0, checksum: checksum)]
                 }
                 offset = found.body.bodyOffset
             }

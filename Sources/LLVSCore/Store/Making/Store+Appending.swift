@@ -226,7 +226,7 @@ extension Store {
                     new.append(Differencing.New(id: Array(id), index: index, nodes: made?.nodes ?? [whole]))
                     // In a batch the bytes are in its drafts already.
                     let place = made?.nodes.first?.place ?? 0
-                    if isKept, batch.isEmpty, Differencing.becomesBase(place) {
+                    if isKept, batch.isEmpty, Differencing.becomesBase(place), records.bases.hasRoom(for: data.count) {
                         // If memory is short, the bytes are read again when they are needed.
                         new[new.count - 1].bytes = (try? Memory.copy(data, "Keeping a value")) ?? []
                     }
@@ -244,7 +244,8 @@ extension Store {
                     new[next].nodes = [new[next].nodes[0]]
                     new[next].nodes[0].place = 0
                     new[next].nodes[0].way = 0
-                    new[next].nodes[0].stored = body.size
+                    // A blob is stored as it is.
+                    new[next].nodes[0].stored = body.isNone ? new[next].nodes[0].size : body.size
                 }
                 next += 1
             }

@@ -235,11 +235,11 @@ package struct BatchFilling {
         let id = batch.id(one.row), target = batch.target(one.row)
         let stored = try VersionID(ascii: batch.storedVersion(one.row))
         do {
-            try store.records.withBody(place, one.entry, id: id, stored: stored) { bytes in
+            try store.records.withBody(place, one.entry, id: id, stored: stored, into: target) { bytes in
                 guard bytes.count == target.count else {
                     throw store.records.damaged(place, "has a value of another size than was recorded", version: stored, value: id)
                 }
-                target.copyMemory(from: bytes)
+                if bytes.baseAddress != UnsafeRawPointer(target.baseAddress) { target.copyMemory(from: bytes) }
             }
         } catch let error as StoreError where error.code.isGone { late[one.row] = error.code == .erased }
     }

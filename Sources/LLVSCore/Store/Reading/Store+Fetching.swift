@@ -67,12 +67,12 @@ extension Store {
                 return !body.isDifference
             }
             if isRead { return target.count }
-            return try records.withBody(located.place, entry, id: id, stored: located.stored) { bytes in
+            return try records.withBody(located.place, entry, id: id, stored: located.stored, into: target) { bytes in
                 guard bytes.count == target.count else {
                     throw records.damaged(
                         located.place, "has a value of another size than was recorded", version: located.stored, value: id)
                 }
-                target.copyMemory(from: bytes)
+                if bytes.baseAddress != UnsafeRawPointer(start) { target.copyMemory(from: bytes) }
                 return bytes.count
             }
         }

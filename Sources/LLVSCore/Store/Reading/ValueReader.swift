@@ -6,7 +6,7 @@
 /// beginning. A value that is stored as a difference is rebuilt and kept as a whole.
 ///
 /// The value never changes, whatever is stored or compacted meanwhile. A reader holds the store, and at most 1 MiB of the value; all of it
-/// if it is stored as a difference, which this library does up to 1 MiB. Safe from all threads; the calls of one reader wait for each
+/// if it is stored as a difference, which this library does up to 4 MiB. Safe from all threads; the calls of one reader wait for each
 /// other.
 public final class ValueReader: @unchecked Sendable {
     // Sendable: `lock` guards all that changes.

@@ -40,8 +40,8 @@ class ValueReader(io.RawIOBase):
 
     It keeps reading that value, whatever is saved or compacted meanwhile, and checks all bytes. With the storage "file", a value above 1
     MiB is read in blocks of 64 KiB; the first read of a smaller one reads it as a whole and keeps it. With other storages, the first read
-    of a value above 1 MiB reads it completely, to check it. It needs no `BufferedReader`. Any thread may use it; all share one position,
-    which `read_range` does not use.
+    of a value above 1 MiB reads it completely, to check it. A value that is stored as a difference is read as a whole by the first read,
+    and kept. It needs no `BufferedReader`. Any thread may use it; all share one position, which `read_range` does not use.
     """
 
     def __init__(self, handle: _Reader, id: str, stored_version: str, size: int) -> None:
