@@ -133,7 +133,7 @@ struct ValueDifferenceTests {
             let base = (0..<Int(1 + random.next() % 2_000)).map { _ in UInt8(truncatingIfNeeded: random.next() % 40) }
             var value = base, all: [(streams: [UInt8], size: Int)] = []
             for _ in 0..<1 + random.next() % 6 {
-                let next = random.next() % 6 == 0 ? value + value.prefix(300) + value : Self.edited(value, &random)
+                let next = random.next() % 6 == 0 ? value + value.prefix(300) + value : Filling.edited(value, &random)
                 let streams = Self.make(next, from: value)
                 guard !streams.isEmpty else { break }
                 all.append((streams, next.count))
