@@ -115,6 +115,8 @@ public final class Store: @unchecked Sendable {
     let differencing: Differencing
     /// What erasing needs; nil until it is needed. Guarded by `lock`.
     var erasureParts: ErasureParts?
+    /// The versions that came from others without bytes of values. Nil: not read yet.
+    var lacking: Set<VersionID>?
 
     /// Opens the store at `path`, or creates it.
     /// - Parameters:

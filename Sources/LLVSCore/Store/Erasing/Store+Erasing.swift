@@ -79,7 +79,7 @@ extension Store {
         }
     }
 
-    private func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+    func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
         guard let place = recordPlaces(of: line.version).first else { return nil }
         let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
         let json = try id.withUnsafeBytes { id -> [UInt8]? in
@@ -404,7 +404,7 @@ extension Store {
         differencing.forget()
         // Trees of indexes, too.
         GivingWay.forgetAll()
-        erasureState.withLock { $0.known = nil }
+        erasureState.withLock { ($0.known, $0.ordered) = (nil, nil) }
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.
@@ -512,4 +512,6 @@ struct ErasureState {
     var fruitless = -Double.infinity
     /// The values that orders name, by the versions that stored them. Nil: not read yet.
     var known: [VersionID: Set<ValueID>]?
+    /// The indexes of the changes that orders name, as the cache of that stamp has them. Nil: not read yet.
+    var ordered: (stamp: UInt64, changes: [VersionID: [Int]])?
 }
