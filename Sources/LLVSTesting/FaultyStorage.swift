@@ -93,8 +93,10 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     package func forgetScanned() { base.forgetScanned() }
     package func cacheNames() throws -> [String] { try base.cacheNames() }
     package func cacheErase(_ name: String) throws { try base.cacheErase(name) }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws { try base.cachePutDurably(name, data) }
-    package func cacheStamp(_ name: String) -> UInt64 { base.cacheStamp(name) }
+    package func hasCache(_ name: String) -> Bool { base.hasCache(name) }
+    package func orders() throws -> [[UInt8]] { try base.orders() }
+    package func setOrders(_ bytes: [UInt8]) throws { try base.setOrders(bytes) }
+    package func ordersStamp() -> UInt64 { base.ordersStamp() }
     package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

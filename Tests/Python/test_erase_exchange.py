@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import random
+import shutil
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -217,3 +221,90 @@ def test_bytes_that_come_later(way: str, opened: Callable[[str], llvs.Store], tm
     # A device that comes now gets them as well.
     with opened("d") as d, llvs.Exchange(d, remote(place, way)) as exchange:
         assert not exchange.retrieve().problems and reads(d, first) == {**SECRETS, "note": b"1"}
+
+
+def names(path: Path) -> set[str]:
+    return {str(file.relative_to(path)) for file in path.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_lost_versions_come_back_without_them(way: str, opened: Callable[[str], llvs.Store], storage: str, tmp_path: Path) -> None:
+    """The store that erased values lost its versions. Its orders are kept beside them, and another device has all versions whole."""
+    with opened("a") as a, opened("b") as b:
+        first = a.make_version(insert={**SECRETS, "note": b"1"})
+        carry(way, a, b, tmp_path / "place")
+        report = a.erase(*SECRETS)
+        carry(way, a, b, tmp_path / "place")
+    lost = [path for path in (tmp_path / "a").rglob("*") if path.is_file() and "erasures" not in path.name]
+    assert any("erasures" in name for name in names(tmp_path / "a"))
+    for path in lost:
+        path.unlink()
+    with opened("a") as a, opened("b") as b:
+        assert list(a.history()) == [] and [order.id for order in a.erasures()] == list(report.orders)
+        for _ in range(2):
+            # The bytes are at the place and on the other device.
+            carry(way, b, a, tmp_path / "place")
+        assert reads(b, first) == {**SECRETS, "note": b"1"}
+        assert reads(a, first) == {**dict.fromkeys(SECRETS, "ErasedError"), "note": b"1"}
+        assert_sound(a)
+    assert_nowhere(tmp_path / "a")
+
+
+WAITING = """
+import os, sqlite3, sys
+import llvs
+path, storage, data = sys.argv[1], sys.argv[2], bytes.fromhex(sys.argv[3])
+store = llvs.Store(path, storage=storage)
+other = llvs.Store(path, storage=storage)
+other.make_version(insert={"k": data, "l": b"l"})
+if storage == "sqlite":
+    reader = sqlite3.connect(path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM records").fetchall()
+store.reload()
+report = store.erase("k")
+assert report.waiting, report
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("without_caches", [False, True])
+def test_a_waiting_order_of_a_killed_process(storage: str, without_caches: bool, tmp_path: Path) -> None:
+    """The next opening follows it, also if all caches were deleted."""
+    path = tmp_path / "store"
+    data = SECRETS["small"]
+    done = subprocess.run([sys.executable, "-c", WAITING, str(path), storage, data.hex()], timeout=GUARD, capture_output=True, text=True)
+    assert done.returncode == -9, done.stderr
+    assert every_byte.find(tmp_path, data)
+    if without_caches:
+        if storage == "sqlite":
+            with sqlite3.connect(path) as database:
+                database.execute("DELETE FROM caches")
+            database.close()
+        else:
+            shutil.rmtree(path / "cache", ignore_errors=True)
+    with llvs.Store(path, storage=storage) as store:  # type: ignore[arg-type]
+        (order,) = store.erasures()
+        assert order.followed
+        (first,) = [version for version in store.history() if not version.predecessors]
+        assert reads(store, first) == {"k": "ErasedError", "l": b"l"}
+        assert_sound(store)
+    assert every_byte.find(tmp_path, data) == {}
+
+
+def test_a_database_that_was_put_back(tmp_path: Path) -> None:
+    """The orders beside it are followed again."""
+    path, data = tmp_path / "store.db", SECRETS["small"]
+    with llvs.Store(path, storage="sqlite") as store:
+        first = store.make_version(insert={"k": data, "l": b"l"})
+    copy = path.read_bytes()
+    with llvs.Store(path, storage="sqlite") as store:
+        store.erase("k")
+    assert every_byte.find(tmp_path, data) == {}
+    path.write_bytes(copy)
+    assert every_byte.find(tmp_path, data)
+    with llvs.Store(path, storage="sqlite") as store:
+        assert not store.erasures()[0].followed
+        assert store.erase("nothing").waiting == () and store.erasures()[0].followed
+        assert reads(store, first) == {"k": "ErasedError", "l": b"l"}
+    assert every_byte.find(tmp_path, data) == {}

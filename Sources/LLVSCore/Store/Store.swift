@@ -117,6 +117,8 @@ public final class Store: @unchecked Sendable {
     var erasureParts: ErasureParts?
     /// The versions that came from others without bytes of values. Nil: not read yet.
     var lacking: Set<VersionID>?
+    /// Whether there were no orders to erase when this handle first received versions.
+    var hasNoOrders = false
 
     /// Opens the store at `path`, or creates it.
     /// - Parameters:

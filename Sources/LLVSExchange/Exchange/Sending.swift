@@ -352,20 +352,24 @@ struct Sending {
         }
     }
 
+    /// Returns nil if bytes are gone.
+    private func wholeChanges(madeIn id: VersionID) throws -> [Value.Change]? {
+        do { return try store.changes(madeIn: id) } catch let error as StoreError where error.code.isGone { return nil }
+    }
+
     /// Returns nil, and adds a problem, if the version cannot be sent.
     private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
         do {
             guard let version = try store.version(id) else { return nil }
             if isHeldBack(version) { return nil }
-            let isLarge = try version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize) || store.hollowCount(of: id) > 0
+            let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)
             let changes: OutgoingFile, digest: [UInt8]
-            if isLarge {
-                changes = try InterchangeEncoder.changes(madeIn: id, of: store)
-                digest = try store.identityDigest(of: id)
-            } else {
-                let recorded = try store.changes(madeIn: id)
+            if !isLarge, let recorded = try wholeChanges(madeIn: id) {
                 changes = OutgoingFile(InterchangeEncoder.changes(recorded))
                 digest = recorded.withBorrowed { store.identityDigest(version, $0) }
+            } else {
+                changes = try InterchangeEncoder.changes(madeIn: id, of: store)
+                digest = try store.identityDigest(of: id)
             }
             guard changes.size <= ExchangeLimits.fileSize else {
                 throw StoreError(

@@ -323,16 +323,26 @@ extension FileStorage {
         }
         try cacheDelete(name)
     }
-    package func cachePutDurably(_ name: String, _ data: [UInt8]) throws {
+    package func hasCache(_ name: String) -> Bool {
+        guard caches.keptInMemory(name) == nil else { return true }
+        do throws(Errno) { _ = try caches.file(name).status() } catch { return false }
+        return true
+    }
+
+    // MARK: Orders
+
+    package func orders() throws -> [[UInt8]] {
         try state.withLock { try checkOpen() }
-        try checkPresence("Writing a cache to")
-        try caches.put(name, data, durably: true)
-        guard caches.isWritable else { return }
-        try directory.syncDirectory(caches.folder, options.system)
+        return try ordersFile.get(ErasureNote.name).map { [$0] } ?? []
+    }
+    package func setOrders(_ bytes: [UInt8]) throws {
+        try state.withLock { try checkOpen() }
+        try checkPresence("Writing the orders to erase of")
+        try ordersFile.put(ErasureNote.name, bytes, durably: true)
         try directory.syncDirectory(directory.root, options.system)
     }
-    package func cacheStamp(_ name: String) -> UInt64 {
-        guard let status = try? caches.file(name).status() else { return 0 }
+    package func ordersStamp() -> UInt64 {
+        guard let status = try? ordersFile.file(ErasureNote.name).status() else { return 0 }
         return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed)) | 1
     }
 }

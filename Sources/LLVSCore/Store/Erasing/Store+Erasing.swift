@@ -70,7 +70,7 @@ extension Store {
     /// - Throws: errors of reading them.
     public func erasures() throws -> [Erasure] {
         try checkOpen()
-        return try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.compactMap { line in
+        return try ErasureNote(storage.orders()).lines.compactMap { line in
             guard let order = try order(line) else { return nil }
             return Erasure(
                 id: EraseOrder.id(named: line.order), version: line.version, made: String(decoding: order.made, as: UTF8.self),
@@ -80,10 +80,10 @@ extension Store {
     }
 
     func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
         guard let place = recordPlaces(of: line.version).first else { return nil }
         let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
         let json = try id.withUnsafeBytes { id -> [UInt8]? in
-            // The note may be older than a copy of the store that lacks the version's value.
             guard try records.findChange(place, id) != nil else { return nil }
             return try records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
         }
@@ -94,10 +94,17 @@ extension Store {
     // MARK: Finding
 
     /// Calls with the records of all versions, also of those that wait for others.
-    func forEachRecord(_ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
+    /// - Parameter ids: skips versions that changed none of these, as far as that is known without reading. Nil: none is skipped.
+    func forEachRecord(changing ids: Set<ValueID>? = nil, _ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
+        let hashes = ids.map { Set($0.map { $0.bytes.withUnsafeBytes(History.keyHash) }) }
         let (rows, waiting) = lock.withRead { (dag.rows.count, pending.records.map { ($0.key, $0.value.place) }) }
         for i in 0..<rows {
-            let found = lock.withRead { dag.isLive(i) ? (dag.id(UInt32(truncatingIfNeeded: i)), dag.rows[i].place) : nil }
+            let ordinal = UInt32(truncatingIfNeeded: i)
+            let found = lock.withRead { () -> (VersionID, RecordPlace)? in
+                guard dag.isLive(i) else { return nil }
+                if let hashes, let own = dag.keyHashes(of: ordinal), !own.contains(where: hashes.contains) { return nil }
+                return (dag.id(ordinal), dag.rows[i].place)
+            }
             guard let found else { continue }
             try control.step(1)
             try Memory.check()
@@ -125,11 +132,14 @@ extension Store {
             }
             ids = Set(equal.keys)
         }
+        var counted: Set<VersionID> = []
         var found: [VersionID: [Int]] = [:], chosen: [(VersionID, Int, ValueID, [UInt8], Int)] = []
         var all = ids
+        let ordered = try orderedChanges()
         func add(_ version: VersionID, _ index: Int, _ size: Int) {
             report.values &+= 1
             report.bytes &+= UInt64(size)
+            counted.insert(version)
             found[version, default: []].append(index)
         }
         try forEachRecord(control) { version, place in
@@ -137,9 +147,16 @@ extension Store {
             do {
                 try records.forEachChange(place) { entry, _ in
                     i += 1
-                    guard entry.kind == .insert || entry.kind == .update, !entry.isHollow, !entry.id.starts(with: EraseOrder.reserved)
-                    else { return }
+                    guard entry.kind == .insert || entry.kind == .update, !entry.id.starts(with: EraseOrder.reserved) else { return }
                     let id = ValueID(unchecked: entry.id)
+                    if let digest = entry.digest, entry.isHollow {
+                        // The order names it as well, so that the bytes are not stored if they come from others.
+                        guard ids.contains(id), ordered[version]?.contains(i) != true,
+                            equal[id].map({ $0.size == entry.size && digest.elementsEqual($0.digest) }) ?? (query.version == nil)
+                        else { return }
+                        found[version, default: []].append(i)
+                        return
+                    }
                     var isWanted = false
                     if ids.contains(id) {
                         if let one = equal[id] {
@@ -170,7 +187,7 @@ extension Store {
             report.copies &+= 1
         }
         for version in found.keys { found[version]?.sort() }
-        report.versions = UInt64(found.count)
+        report.versions = UInt64(counted.count)
         return found
     }
 
@@ -194,11 +211,12 @@ extension Store {
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
         let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
             .map { $0.json }
-        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
-        guard note.lines.count + orders.count <= ErasureNote.most else {
+        var note = try ErasureNote(storage.orders())
+        let size = orders.reduce(note.bytes.count) { $0 + $1.count + 256 }
+        guard note.lines.count + orders.count <= ErasureNote.most, size <= ErasureNote.mostBytes else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most). "
+                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
                     + "Erase more values at once.")
         }
         let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
@@ -224,11 +242,11 @@ extension Store {
             for json in orders {
                 let name = EraseOrder.name(of: json)
                 note.lines.removeAll { $0.order == name }
-                note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false))
+                note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
             }
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+            try storage.setOrders(note.bytes)
         }
     }
 
@@ -256,7 +274,7 @@ extension Store {
         let thread = llvs_shim_thread_number()
         erasureState.withLock { $0.follower = thread }
         defer { erasureState.withLock { $0.follower = nil } }
-        var note = try ErasureNote(storage.cacheGet(ErasureNote.name))
+        var note = try ErasureNote(storage.orders())
         guard note.lines.contains(where: { !$0.isFollowed }) else { return [] }
         var targets: [VersionID: [Int]] = [:]
         for line in note.lines where !line.isFollowed {
@@ -275,10 +293,10 @@ extension Store {
         removeCachesOfValues(storage)
         if waiting.isEmpty {
             for i in note.lines.indices { note.lines[i].isFollowed = true }
-            try storage.cachePutDurably(ErasureNote.name, note.bytes)
+            try storage.setOrders(note.bytes)
         }
         // From here on, this handle has nothing in memory that is older than the orders.
-        let stamp = storage.cacheStamp(ErasureNote.name)
+        let stamp = storage.ordersStamp()
         erasureState.withLock { ($0.isWaiting, $0.stamp) = (!waiting.isEmpty, stamp) }
         Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
         return waiting
@@ -324,14 +342,14 @@ extension Store {
     func whereNow(_ place: RecordPlace) -> RecordPlace? {
         let thread = llvs_shim_thread_number(), began = Clock.steady()
         guard place.segment != ProvisionalRecords.segment, lock.withRead({ commits.unpublished.scanner }) != thread else { return nil }
-        guard lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return nil }
+        guard lock.withRead({ erasureParts }) != nil || storage.ordersStamp() != 0 else { return nil }
         let (isFruitless, moves, stamp) = erasureState.withLock { (began < $0.fruitless + 1, $0.moves, $0.stamp) }
         guard !isFruitless else { return nil }
         if let new = erasureState.withLock({ $0.newPlace(of: place) }) {
             lock.withWrite { dag.moveRecords([place: new], [:]) }
             return new
         }
-        guard storage.isGone(place) || storage.cacheStamp(ErasureNote.name) != stamp else { return nil }
+        guard storage.isGone(place) || storage.ordersStamp() != stamp else { return nil }
         let ordinal = lock.withRead { dag.rows.firstIndex { $0.place == place } }
         storage.forgetScanned()
         _ = try? reloadHistory()
@@ -372,17 +390,17 @@ extension Store {
         storage.noteUsed(used)
     }
     private func hasOpenOrders() throws -> Bool {
-        try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.contains { !$0.isFollowed }
+        try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
     }
 
     /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
     func hasOpenOrdersNow() -> Bool {
-        storage.cacheStamp(ErasureNote.name) != 0 && (try? hasOpenOrders()) ?? true
+        storage.ordersStamp() != 0 && (try? hasOpenOrders()) ?? true
     }
 
     /// Returns whether orders were made or followed since this was last called.
     func areErasuresNew() -> Bool {
-        let stamp = storage.cacheStamp(ErasureNote.name)
+        let stamp = storage.ordersStamp()
         guard stamp != 0 || lock.withRead({ erasureParts }) != nil else { return false }
         return erasureState.withLock { state in
             defer { state.stamp = stamp }
@@ -432,7 +450,7 @@ extension Store {
 
     private func readErased() throws -> [VersionID: Set<ValueID>] {
         var values: [VersionID: Set<ValueID>] = [:]
-        for line in try ErasureNote(storage.cacheGet(ErasureNote.name)).lines {
+        for line in try ErasureNote(storage.orders()).lines {
             for (version, indexes) in try order(line)?.what ?? [:] {
                 guard let place = recordPlaces(of: version).first else { continue }
                 let wanted = Set(indexes)

@@ -4,12 +4,15 @@ extension Store {
 
     /// Returns the indexes of the changes that orders of this device name, by version. An order that cannot be read is skipped.
     func orderedChanges() throws -> [VersionID: [Int]] {
-        guard storage.canErase else { return [:] }
-        let stamp = storage.cacheStamp(ErasureNote.name)
+        // Handles learn of new orders when they look for new versions, as each exchange does first.
+        let parts = lock.withRead { erasureParts }
+        guard storage.canErase, parts != nil || !hasNoOrders else { return [:] }
+        let stamp = storage.ordersStamp()
+        if stamp == 0, parts == nil { lock.withWrite { hasNoOrders = true } }
         guard stamp != 0 else { return [:] }
         if let known = erasureState.withLock({ $0.ordered }), known.stamp == stamp { return known.changes }
         var changes: [VersionID: [Int]] = [:]
-        for line in try ErasureNote(storage.cacheGet(ErasureNote.name)).lines {
+        for line in try ErasureNote(storage.orders()).lines {
             do { for (version, indexes) in try order(line)?.what ?? [:] { changes[version, default: []] += indexes } } catch let error
                 as StoreError where error.code.isOfOne
             { Log.write(.warning, "An order to erase values of \(description) cannot be read: \(error)") }
@@ -38,7 +41,9 @@ extension Store {
     package func lackingBytes() throws -> Set<VersionID> {
         if let known = lock.withRead({ lacking }) { return known }
         var found: Set<VersionID> = []
-        for line in (try storage.cacheGet(Store.lackingName) ?? []).split(separator: UInt8(ascii: "\n")).prefix(Store.mostLacking) {
+        for line in (try !storage.hasCache(Store.lackingName) ? [] : storage.cacheGet(Store.lackingName) ?? []).split(
+            separator: UInt8(ascii: "\n")
+        ).prefix(Store.mostLacking) {
             if let id = Array(line).withUnsafeBytes({ try? VersionID(ascii: $0) }) { found.insert(id) }
         }
         return lock.withWrite {
@@ -46,6 +51,9 @@ extension Store {
             return lacking ?? found
         }
     }
+
+    /// Returns whether values without bytes are known: orders of this device, or versions that came so.
+    package func mayHaveHollow() throws -> Bool { try !orderedChanges().isEmpty || !lackingBytes().isEmpty }
 
     /// Notes versions that were added without bytes of values.
     func noteLacking(_ added: some Sequence<ReceivedVersion>) {

@@ -51,7 +51,7 @@ extension Store {
         let place = place(of: ordinal), hollow = try records.hollowCount(place)
         guard hollow > sorted.count(where: { $0.hollow != nil }) else { return false }
         try repair(ordinal, received, sorted, isFilling: true)
-        try noteFilled(id)
+        noteFilled(id)
         return true
     }
 
