@@ -13,6 +13,7 @@ from typing import Any, Callable
 import every_byte
 import llvs
 import pytest
+from packs import reader
 from waiting import GUARD
 
 #: A way from one device to another, and how a device sends to it and receives from it.
@@ -151,11 +152,10 @@ def test_it_does_not_come_back(way: str, opened: Callable[[str], llvs.Store], tm
         assert_sound(a)
 
 
+@pytest.mark.parametrize("storage", ["file"])
 @pytest.mark.parametrize("way", [*PLACES, "stream"])
-def test_a_damaged_record_is_repaired_without_them(way: str, opened: Callable[..., llvs.Store], storage: str, tmp_path: Path) -> None:
+def test_a_damaged_record_is_repaired_without_them(way: str, opened: Callable[..., llvs.Store], tmp_path: Path) -> None:
     """The version is damaged on the device that erased its values: others have it whole, and it is taken without them."""
-    if storage != "file":
-        pytest.skip("damages a segment")
     with opened("a") as a, opened("b") as b:
         first = a.make_version(insert={**SECRETS, "note": b"a note to damage"})
         carry(way, a, b, tmp_path / "place")
@@ -188,9 +188,24 @@ def test_others_bytes_are_kept_at_the_place(way: str, opened: Callable[[str], ll
                 result = exchange.send()
                 assert not result.problems
             assert not exchange.verify().problems
+    if way == "packed":
+        # The packs around that of the version are merged.
+        merged = versions_of(tmp_path / "place", "base")
+        assert len(merged) > 8 and first.id not in merged
+        assert first.id in versions_of(tmp_path / "place", "log")
     with opened("b") as b, llvs.Exchange(b, remote(tmp_path / "place", way)) as exchange:
         assert not exchange.retrieve().problems
         assert reads(b, first) == {**SECRETS, "note": b"0"} and reads(b, head) == {"note": b"39"}
+
+
+def versions_of(place: Path, kind: str) -> set[str]:
+    """The versions of the packs at a place."""
+    found: set[str] = set()
+    stores = [reader.read_root(str(path.relative_to(place)), path.read_bytes())[0] for path in place.glob("pack1/root-*")]
+    for path in (place / f"pack1/{kind}").iterdir():
+        pack = reader.read_pack(str(path.relative_to(place)), path.read_bytes(), stores)
+        found |= {*pack.versions, *pack.problems}
+    return found
 
 
 @pytest.mark.parametrize("way", PLACES)
@@ -293,7 +308,7 @@ def test_a_waiting_order_of_a_killed_process(storage: str, without_caches: bool,
 
 
 def test_a_database_that_was_put_back(tmp_path: Path) -> None:
-    """The orders beside it are followed again."""
+    """The next opening follows the orders beside it."""
     path, data = tmp_path / "store.db", SECRETS["small"]
     with llvs.Store(path, storage="sqlite") as store:
         first = store.make_version(insert={"k": data, "l": b"l"})
@@ -304,7 +319,27 @@ def test_a_database_that_was_put_back(tmp_path: Path) -> None:
     path.write_bytes(copy)
     assert every_byte.find(tmp_path, data)
     with llvs.Store(path, storage="sqlite") as store:
-        assert not store.erasures()[0].followed
-        assert store.erase("nothing").waiting == () and store.erasures()[0].followed
+        assert store.erasures()[0].followed
         assert reads(store, first) == {"k": "ErasedError", "l": b"l"}
     assert every_byte.find(tmp_path, data) == {}
+
+
+@pytest.mark.parametrize("way", PLACES)
+def test_bytes_that_come_after_an_erasure(way: str, opened: Callable[[str], llvs.Store], tmp_path: Path) -> None:
+    """A device got a version without bytes, and erases its values: the bytes that come later are not stored."""
+    place = tmp_path / "place"
+    with opened("a") as a, opened("b") as b, opened("c") as c:
+        first = a.make_version(insert={**SECRETS, "note": b"1"})
+        assert not c.unpack(a.pack()).problems
+        a.erase(*SECRETS)
+        carry(way, a, b, place)
+        report = b.erase(*SECRETS)
+        assert (report.values, len(report.orders)) == (0, 1) and b.erase(*SECRETS).orders == ()
+        assert reads(b, first) == {**dict.fromkeys(SECRETS, "ErasedError"), "note": b"1"}
+        for _ in range(2):
+            carry(way, c, b, place)
+            carry(way, b, c, place)
+        assert reads(b, first) == {**dict.fromkeys(SECRETS, "ErasedError"), "note": b"1"}
+        assert reads(c, first) == {**SECRETS, "note": b"1"}
+        assert_sound(b)
+    assert_nowhere(tmp_path / "b")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +20,33 @@ PAIRING = llvs.live.make_pairing()
 
 
 class Device:
-    """A store in files, and what its user erased."""
+    """A store, and what its user erased."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, storage: str) -> None:
+        self.folder, self.storage = folder, storage
         folder.mkdir()
-        self.store = llvs.Store(folder / "store")
+        self.store = self.opened()
         #: The values that were erased here, by the version that stored them and their id.
         self.gone: set[tuple[str, str]] = set()
 
+    def opened(self) -> llvs.Store:
+        return llvs.Store(self.folder / "store", storage=self.storage)  # type: ignore[arg-type]
+
     def reopen(self, without_caches: bool) -> None:
         self.store.close()
-        if without_caches:
+        if without_caches and self.storage == "file":
             shutil.rmtree(self.folder / "store/cache", ignore_errors=True)
-        self.store = llvs.Store(self.folder / "store")
+        elif without_caches:
+            with contextlib.closing(sqlite3.connect(self.folder / "store")) as database, database:
+                database.execute("DELETE FROM caches")
+        self.store = self.opened()
 
 
 class World:
     def __init__(self, seed: int, folder: Path) -> None:
         self.draw, self.folder = random.Random(seed), folder
-        self.devices = [Device(folder / f"device {number}") for number in range(self.draw.choice((2, 3, 3, 4)))]
+        storages = [self.draw.choice(("file", "file", "sqlite")) for _ in range(self.draw.choice((2, 3, 3, 4)))]
+        self.devices = [Device(folder / f"device {number}", storage) for number, storage in enumerate(storages)]
         #: The bytes of all values that were saved, by version and id.
         self.saved: dict[tuple[str, str], bytes] = {}
         self.places = self.draw.sample(PLACES, self.draw.choice((1, 2)))

@@ -176,7 +176,8 @@ public final class Store: @unchecked Sendable {
                 + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
-        if hasNewsOfErasures {
+        // Orders may be newer than the caches: a database may have been put back from a copy.
+        if hasNewsOfErasures || storage.ordersStamp() != 0 && hasOpenOrdersNow() {
             _ = areErasuresNew()
             erasureState.withLock { $0.isNews = false }
             followIfOrdered()

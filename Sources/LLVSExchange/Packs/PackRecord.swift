@@ -133,7 +133,7 @@ package struct PackRecord {
         var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter(), hasDifferences = false
         var hasHollow = false
         try forEachChange { index, entry in
-            if let hollow = WrittenValue(hollow: entry) {
+            if entry.isHollow, let hollow = WrittenValue(hollow: entry) {
                 hasHollow = true
                 hollow.digest.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }
                 if let page = table.add(entry, digest: hollow.digest) { pages += page }

@@ -144,6 +144,7 @@ extension Store {
         }
         try forEachRecord(control) { version, place in
             var i = -1
+            let named = Set(ordered[version] ?? [])
             do {
                 try records.forEachChange(place) { entry, _ in
                     i += 1
@@ -151,7 +152,7 @@ extension Store {
                     let id = ValueID(unchecked: entry.id)
                     if let digest = entry.digest, entry.isHollow {
                         // The order names it as well, so that the bytes are not stored if they come from others.
-                        guard ids.contains(id), ordered[version]?.contains(i) != true,
+                        guard ids.contains(id), !named.contains(i),
                             equal[id].map({ $0.size == entry.size && digest.elementsEqual($0.digest) }) ?? (query.version == nil)
                         else { return }
                         found[version, default: []].append(i)
@@ -244,6 +245,8 @@ extension Store {
                 note.lines.removeAll { $0.order == name }
                 note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
             }
+            // If the power fails between the two, the version is there, and its orders do not count.
+            try storage.sync()
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
             try storage.setOrders(note.bytes)

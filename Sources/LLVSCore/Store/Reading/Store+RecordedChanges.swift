@@ -9,7 +9,7 @@ extension Store {
         try records.forEachChange(place) { entry, header in
             switch entry.kind {
             case .insert, .update:
-                if withHollow, let value = WrittenValue(hollow: entry) {
+                if withHollow, entry.isHollow, let value = WrittenValue(hollow: entry) {
                     return try withExtendedLifetime(value) { try body(BorrowedChange(kind: entry.kind, id: entry.id, hollow: value)) }
                 }
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
@@ -26,7 +26,7 @@ extension Store {
     /// 0, and its own size and digest.
     package func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
         try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
-            if let value = WrittenValue(hollow: entry) {
+            if entry.isHollow, let value = WrittenValue(hollow: entry) {
                 return try withExtendedLifetime(value) { try body(BorrowedChange(kind: entry.kind, id: entry.id, hollow: value), 0) }
             }
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
