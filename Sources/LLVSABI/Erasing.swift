@@ -39,7 +39,8 @@ final class ErasureListHandle: StructHandle<llvs_erasure_list>, @unchecked Senda
 
 @_cdecl("llvs_store_erase") @implementation
 public func llvs_store_erase(
-    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_erase_options>!, _ report: StructOut<llvs_erase_report>!, _ error: ErrorOut!
+    _ store: OpaquePointer!, _ options: UnsafePointer<llvs_erase_options>!, _ control: UnsafePointer<llvs_control>!,
+    _ report: StructOut<llvs_erase_report>!, _ error: ErrorOut!
 ) -> llvs_status {
     report?.pointee = nil
     return entry(error) {
@@ -56,7 +57,7 @@ public func llvs_store_erase(
         query.containing = try array(input.containing, "llvs_erase_options.containing")
         if input.replacement.data != nil { query.replacement = try array(input.replacement, "llvs_erase_options.replacement") }
         query.why = try text(input.why, "llvs_erase_options.why", limit: ErasureQuery.mostWhy)
-        out.pointee = try EraseReportHandle(store.erase(query, control: control(input.control))).handedOut
+        out.pointee = try EraseReportHandle(store.erase(query, control: LLVSABI.control(control))).handedOut
     }
 }
 

@@ -41,6 +41,8 @@ enum LiveFrame: Equatable {
     static let listsWhenKnown: UInt32 = 8
     /// A feature: identifies the outer connection that carries the link.
     static let tellsOuter: UInt32 = 16
+    /// A feature: reads hollow changes.
+    static let readsHollow: UInt32 = 32
     /// A feature: reads values that are differences from values of ancestors.
     static let readsDifferences: UInt32 = 128
     /// The most bytes of versions that are sent to a known side before it has said which of them it has.
@@ -56,6 +58,7 @@ enum LiveFrame: Equatable {
         var since = Since()
         var features =
             LiveFrame.asks | LiveFrame.comparesRanges | LiveFrame.tellsEarlier | LiveFrame.listsWhenKnown | LiveFrame.readsDifferences
+            | LiveFrame.readsHollow
         var window = LiveFrame.firstWindow
         /// Earlier incarnations that this one continues, each with the ordinal up to which the order is the same.
         var earlier: [Since] = []

@@ -10,6 +10,8 @@ struct VersionSource {
 
     /// Whether the other side reads values that are differences.
     var hasDifferences = false
+    /// Whether the other side reads hollow changes.
+    var hasHollow = false
     /// The account of values that are differences, from the frames that were sent. The other side counts at least as many bytes, so it
     /// allows as much.
     let account: SourceAccount
@@ -26,11 +28,13 @@ struct VersionSource {
     /// - Throws: errors of the version, and of the store.
     mutating func payload(of id: VersionID) throws -> [UInt8] {
         var record = try PackRecord(id, of: store), size = record.fixedSize
-        try record.requireBytes()
+        if !hasHollow { try record.requireBytes() }
         var blobs: Set<Int> = [], others: [(index: Int, saved: Int, size: Int)] = []
         try record.forEachChange { index, entry in
             let isValue = entry.kind == .insert || entry.kind == .update
-            guard isValue, entry.size > PackFormat.smallestBlob else { size += PackRecord.size(entry, isBlob: false); return }
+            guard isValue, entry.size > PackFormat.smallestBlob, !entry.isHollow else {
+                size += PackRecord.size(entry, isBlob: false); return
+            }
             let inside = PackRecord.size(entry, isBlob: false), asBlob = PackRecord.size(entry, isBlob: true)
             if entry.size > PackFormat.inlineValue {
                 blobs.insert(index)
@@ -411,7 +415,7 @@ struct VersionSink {
             let id = version.version.id
             switch addition {
             case .added:
-                blobs.keep(version.written.values)
+                blobs.keep(store.valuesKept(of: version))
                 added.append(id)
                 if id != EmptyRoot.id { stored += 1 }
             case .repaired, .alreadyPresent: break

@@ -196,6 +196,7 @@ extension PeerSession {
         status.device = theirs.device
         sending.credit = theirs.window
         sending.source.hasDifferences = theirs.features & LiveFrame.readsDifferences != 0
+        sending.source.hasHollow = theirs.features & LiveFrame.readsHollow != 0
         let bothTell = theirs.features & myHello.features & LiveFrame.tellsEarlier != 0
         func fits(_ since: LiveFrame.Since, _ other: LiveFrame.Hello) -> Bool {
             guard since.incarnation != .zero, since.ordinal > 0, since.ordinal <= other.arrivals else { return false }

@@ -93,10 +93,10 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     package func forgetScanned() { base.forgetScanned() }
     package func cacheNames() throws -> [String] { try base.cacheNames() }
     package func cacheErase(_ name: String) throws { try base.cacheErase(name) }
-    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
-        try base.cacheChangeDurably(name, change)
-    }
-    package func cacheStamp(_ name: String) -> UInt64 { base.cacheStamp(name) }
+    package func hasCache(_ name: String) -> Bool { base.hasCache(name) }
+    package func orders() throws -> [[UInt8]] { try base.orders() }
+    package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws { try base.changeOrders(change) }
+    package func ordersStamp() -> UInt64 { base.ordersStamp() }
     package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

@@ -154,7 +154,6 @@ FIELD(llvs_erase_options, version);
 FIELD(llvs_erase_options, containing);
 FIELD(llvs_erase_options, replacement);
 FIELD(llvs_erase_options, why);
-FIELD(llvs_erase_options, control);
 STRUCT(llvs_erase_report);
 FIELD(llvs_erase_report, struct_size);
 FIELD(llvs_erase_report, reserved);

@@ -33,7 +33,7 @@ REFUSES(llvs_store_observe(NULL, NULL, NULL, NULL, NULL, NULL));
 REFUSES(llvs_store_statistics(NULL, NULL, NULL, NULL));
 REFUSES(llvs_store_size(NULL, NULL, NULL, NULL));
 llvs_size_report_free(NULL);
-REFUSES(llvs_store_erase(NULL, NULL, NULL, NULL));
+REFUSES(llvs_store_erase(NULL, NULL, NULL, NULL, NULL));
 llvs_erase_report_free(NULL);
 REFUSES(llvs_store_erasures(NULL, NULL, NULL));
 llvs_erasure_list_free(NULL);

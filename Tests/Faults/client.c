@@ -267,10 +267,10 @@ void client_erase(struct client *client, const char *key, struct change_spec a, 
     options.id_count = 1;
     book->erased[0] = a;
     book->erased[1] = b;
-    status = llvs_store_erase(client->store, &options, &report, &error);
+    status = llvs_store_erase(client->store, &options, NULL, &report, &error);
     if (status != LLVS_OK) {
         client_met(client->work, "erasing", status, error);
-        if (!goes_on("erasing", status = llvs_store_erase(client->store, &options, &report, &error), &error)) return;
+        if (!goes_on("erasing", status = llvs_store_erase(client->store, &options, NULL, &report, &error), &error)) return;
     }
     if (report->waiting_count)
         book_fail("an erasure waits: %.*s", (int)report->waiting[0].size, (const char *)report->waiting[0].data);

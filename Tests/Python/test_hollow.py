@@ -139,20 +139,27 @@ def test_sizes_and_salvage(made: tuple[Path, llvs.Version, llvs.Version], tmp_pa
 
 
 @pytest.mark.parametrize("layout", ("packed", "interchange"))
-def test_nothing_is_sent_to_others_in_place_of_it(made: tuple[Path, llvs.Version, llvs.Version], tmp_path: Path, layout: str) -> None:
+def test_others_get_it_without_the_bytes(made: tuple[Path, llvs.Version, llvs.Version], tmp_path: Path, layout: str) -> None:
     path, first, last = made
-    with llvs.Store(path) as store, llvs.Store(tmp_path / "other") as other:
-        root = store.make_version(insert={"beside": b"1"}, root=True)
+    with llvs.Store(path) as store, llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "third") as third:
         with llvs.Exchange(store, at(tmp_path / "place", layout)) as exchange:
             sent = exchange.send()
-        assert list(sent.versions) == [root.id]
-        codes = {problem.name: problem.code for problem in sent.problems}
-        assert codes == {first.id: llvs.ErrorCode.FORGOTTEN, last.id: llvs.ErrorCode.MISSING_PREDECESSOR}
+        assert set(sent.versions) == {first.id, last.id} and not sent.problems
         with llvs.Exchange(other, at(tmp_path / "place", layout)) as exchange:
             received = exchange.retrieve()
-        assert list(received.versions) == [root.id] and not received.problems
-        with llvs.Exchange(store, at(tmp_path / "snapshot", "interchange")) as exchange, pytest.raises(llvs.errors.ForgottenError):
+        assert set(received.versions) == {first.id, last.id} and not received.problems
+        with llvs.Exchange(store, at(tmp_path / "snapshot", "interchange")) as exchange:
             exchange.put_snapshot()
+        with llvs.Exchange(third, at(tmp_path / "snapshot", "interchange")) as exchange:
+            exchange.restore_snapshot()
+        for copy in (other, third):
+            report, own = copy.verify(), store.verify()
+            assert (report.forgotten, report.vouched, report.damages) == (own.forgotten, own.vouched, ()) == (len(GONE), 2, ())
+            assert copy.value("other 01", at=last).data == b"new"  # type: ignore[union-attr]
+            for id, data in GONE.items():
+                assert copy.value_size(id, at=last) == len(data)
+                with pytest.raises(llvs.errors.ForgottenError):
+                    copy.value(id, at=last)
 
 
 @pytest.mark.parametrize("layout", ("packed", "interchange"))
@@ -246,15 +253,14 @@ def test_a_link_with_a_difference_from_it(tmp_path: Path) -> None:
 def test_streams_and_links(made: tuple[Path, llvs.Version, llvs.Version], tmp_path: Path) -> None:
     path, first, last = made
     pairing = llvs.live.make_pairing()
-    with llvs.Store(path) as store, llvs.Store(tmp_path / "other") as other:
-        root = store.make_version(insert={"beside": b"1"}, root=True)
+    with llvs.Store(path) as store, llvs.Store(tmp_path / "other") as other, llvs.Store(tmp_path / "third") as third:
         packed = store.pack()
-        codes = {problem.name: problem.code for problem in packed.result.problems}
-        assert codes == {first.id: llvs.ErrorCode.FORGOTTEN, last.id: llvs.ErrorCode.MISSING_PREDECESSOR}
-        assert list(packed.result.versions) == [root.id] and list(other.unpack(packed).versions) == [root.id]
-        more = store.make_version(root, insert={"more": b"2"})
+        assert not packed.result.problems and set(other.unpack(packed).versions) == {first.id, last.id}
         with llvs.live.Listener(("127.0.0.1", 0)) as listener:
-            listener.offer(store, pairing)
-            with llvs.live.connect(other, listener.address, pairing) as peer:
+            listener.offer(other, pairing)
+            with llvs.live.connect(third, listener.address, pairing) as peer:
                 assert peer.wait(GUARD)
-                assert {version.id for version in other.history()} == {root.id, more.id}
+        for copy in (other, third):
+            assert set(copy.history()) == {first, last} and copy.verify().forgotten == len(GONE)
+            with pytest.raises(llvs.errors.ForgottenError):
+                copy.value("vast", at=last)

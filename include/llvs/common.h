@@ -346,9 +346,9 @@ enum llvs_status_value {
      */
     LLVS_ERROR_ERASED = -83,
     /**
-     * The store has the size and the digest of a value, but not its bytes: they were removed from the store. A read of the value, a merge
-     * inside of it, and a call that would send it to another store return this. Verification, repair and salvage leave such values as they
-     * are.
+     * The store has the size and the digest of a value, but not its bytes: they were removed from the store, or never came. A read of the
+     * value and a merge inside of it return this. Exchanges send the version without the bytes; a link to an older release reports it as a
+     * problem. Verification, repair and salvage leave such values as they are.
      */
     LLVS_ERROR_FORGOTTEN = -84
 };

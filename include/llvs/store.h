@@ -544,11 +544,9 @@ typedef struct llvs_erase_options {
     llvs_bytes replacement;
     /** A text that is stored in the order, UTF-8: every device with the store can read it. */
     llvs_bytes why;
-    /** Progress (stage LLVS_STAGE_WRITING, in versions) and cancellation, until the order is saved; may be NULL. */
-    const llvs_control *control;
 } llvs_erase_options;
 #define LLVS_ERASE_OPTIONS_INIT \
-    { (uint32_t)sizeof(llvs_erase_options), 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, 0 }
+    { (uint32_t)sizeof(llvs_erase_options), 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT }
 
 /** What was erased, or would be; immutable, owned. Since 0.1. */
 typedef struct llvs_erase_report {
@@ -584,15 +582,17 @@ typedef struct llvs_erase_report {
  * reach: places, other devices, backups and copies of the medium keep their bytes.
  *
  * @param options  may not be NULL
+ * @param control  progress (stage LLVS_STAGE_WRITING, in versions) and cancellation, until the order is saved; may be NULL
  * @param report   receives the report; free it with llvs_erase_report_free
  * Errors: LLVS_ERROR_UNSUPPORTED if the storage is the host's (nothing is ordered then); LLVS_ERROR_INVALID_ARGUMENT if no value is named,
  * or one under `__llvs_forget/`; LLVS_ERROR_INVALID_VALUE_ID; LLVS_ERROR_UNKNOWN_VERSION; LLVS_ERROR_READ_ONLY; LLVS_ERROR_DAMAGED if a
- * value to erase, or one that is a difference from it, cannot be read; LLVS_ERROR_TOO_LARGE after 65,536 orders; LLVS_ERROR_CANCELLED;
- * LLVS_ERROR_USER (from the progress callback); errors of making versions; storage errors. Cost: reads the tables of changes of all
- * versions, with `containing` all values, and all records of the storage; writes the files, or rows, that have the bytes. Since 0.1.
+ * value to erase, or one that is a difference from it, cannot be read; LLVS_ERROR_TOO_LARGE after 65,536 orders, or 64 MiB;
+ * LLVS_ERROR_CANCELLED; LLVS_ERROR_USER (from the progress callback); errors of making versions; storage errors. Cost: reads the tables of
+ * changes of all versions, with `containing` all values, and all records of the storage; writes the files, or rows, that have the bytes.
+ * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_erase(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_erase_options *options,
-    LLVS_OWNED llvs_erase_report **report, LLVS_OWNED llvs_error **error);
+    LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_erase_report **report, LLVS_OWNED llvs_error **error);
 /** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
 LLVS_API void llvs_erase_report_free(LLVS_OWNED llvs_erase_report *report);
 
@@ -1260,7 +1260,7 @@ LLVS_LAYOUT(llvs_statistics, 104);
 LLVS_LAYOUT(llvs_size_options, 40);
 LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
-LLVS_LAYOUT(llvs_erase_options, 96);
+LLVS_LAYOUT(llvs_erase_options, 88);
 LLVS_LAYOUT(llvs_erase_report, 104);
 LLVS_LAYOUT(llvs_erasure, 80);
 LLVS_LAYOUT(llvs_erasure_list, 24);

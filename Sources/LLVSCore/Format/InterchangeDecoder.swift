@@ -226,9 +226,22 @@ package struct InterchangeDecoder {
         try changes(.bytes(bytes), of: version)
     }
     package static func changes(_ document: Document, of version: VersionID) throws -> [Value.Change] {
+        try changesFile(document, of: version).changes
+    }
+    /// What a changes file says.
+    package struct ChangesFile: Equatable {
+        package var changes: [Value.Change]
+        /// The values without bytes, by the index of their change, which has no data.
+        package var hollow: [Int: WrittenValue]
+        package static func == (a: ChangesFile, b: ChangesFile) -> Bool {
+            a.changes == b.changes && a.hollow.mapValues(\.digest) == b.hollow.mapValues(\.digest)
+        }
+    }
+    /// Reads everything in a changes file, in the same way.
+    package static func changesFile(_ document: Document, of version: VersionID) throws -> ChangesFile {
         let decoder = InterchangeDecoder(file: "changes/\(version)", look: document.look)
         return try decoder.reading(document) { reader in
-            var changes: [Value.Change] = []
+            var changes: [Value.Change] = [], hollow: [ValueID: WrittenValue] = [:]
             try reader.beginArray()
             while try reader.nextElement() {
                 guard changes.count < Limits.changesPerVersion else {
@@ -237,21 +250,27 @@ package struct InterchangeDecoder {
                         versionID: version.description, path: decoder.file)
                 }
                 try Memory.grow(&changes, "Reading \(decoder.file)")
-                changes.append(try decoder.change(&reader))
+                changes.append(try decoder.change(&reader, &hollow))
             }
-            return try InterchangeOrder.sorted(changes) { try decoder.look?() }
+            changes = try InterchangeOrder.sorted(changes) { try decoder.look?() }
+            var found: [Int: WrittenValue] = [:]
+            for (i, change) in changes.enumerated() where !hollow.isEmpty && (change.kind == .insert || change.kind == .update) {
+                found[i] = hollow[change.id]
+            }
+            return ChangesFile(changes: changes, hollow: found)
         }
     }
 
-    private func change(_ reader: inout JSONReader) throws -> Value.Change {
+    /// - Parameter hollow: gets the value without bytes, if the change has one. If an id occurs twice, the last counts.
+    private func change(_ reader: inout JSONReader, _ hollow: inout [ValueID: WrittenValue]) throws -> Value.Change {
         var change: Value.Change?
         try reader.beginObject()
         while let member = try reader.nextMember() {
             let next: Value.Change
             if try reader.equals(member, "insert") {
-                let value = try self.value(&reader); next = .insert(value.id, data: value.data)
+                let value = try self.value(&reader, &hollow); next = .insert(value.id, data: value.data)
             } else if try reader.equals(member, "update") {
-                let value = try self.value(&reader); next = .update(value.id, data: value.data)
+                let value = try self.value(&reader, &hollow); next = .update(value.id, data: value.data)
             } else if try reader.equals(member, "remove") {
                 next = .remove(try valueID(&reader))
             } else if try reader.equals(member, "preserve") {
@@ -268,21 +287,60 @@ package struct InterchangeDecoder {
         return change
     }
 
-    private func value(_ reader: inout JSONReader) throws -> (id: ValueID, data: [UInt8]) {
-        var id: ValueID?, data: [UInt8]?
+    private func value(_ reader: inout JSONReader, _ hollow: inout [ValueID: WrittenValue]) throws -> (id: ValueID, data: [UInt8]) {
+        var id: ValueID?, data: [UInt8]?, erased: WrittenValue?
         try reader.beginObject()
         while let member = try reader.nextMember() {
             if try reader.equals(member, "id") {
                 id = try valueID(&reader)
             } else if try reader.equals(member, "data") {
                 data = try base64(&reader, atMost: Limits.valueSize, of: "a value")
+            } else if try reader.equals(member, "erased") {
+                erased = try reader.skipNull() ? nil : try self.erased(&reader)
             } else {
                 try reader.skip()
             }
         }
         guard let id else { throw reader.failure("a value has no \"id\"") }
         guard let data else { throw reader.failure("a value has no \"data\"") }
+        // If there are bytes, they count.
+        if erased != nil || !hollow.isEmpty { hollow[id] = data.isEmpty ? erased : nil }
         return (id, data)
+    }
+
+    private func erased(_ reader: inout JSONReader) throws -> WrittenValue {
+        var size: UInt64?, digest: [UInt8] = []
+        try reader.beginObject()
+        while let member = try reader.nextMember() {
+            if try reader.equals(member, "size") {
+                size = try reader.unsigned()
+            } else if try reader.equals(member, "sha256") {
+                digest = InterchangeDecoder.bytes(hex: try self.digest(&reader))
+            } else {
+                try reader.skip()
+            }
+        }
+        guard let size, size <= UInt64(Limits.valueSize), digest.count == 32 else {
+            throw reader.failure("a value without bytes has no valid size or digest")
+        }
+        return WrittenValue(hollow: Int(size), digest: digest)
+    }
+    /// Returns the bytes of hexadecimal digits; empty if they are none.
+    private static func bytes(hex digits: [UInt8]) -> [UInt8] {
+        func value(_ digit: UInt8) -> UInt8? {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 0x30
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 0x57
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 0x37
+            default: nil
+            }
+        }
+        var bytes: [UInt8] = []
+        for i in stride(from: 0, to: digits.count - digits.count % 2, by: 2) {
+            guard let high = value(digits[i]), let low = value(digits[i + 1]) else { return [] }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
     }
 
     package func reference(_ reader: inout JSONReader) throws -> Value.Reference {

@@ -75,7 +75,8 @@ package enum InterchangeEncoder {
         return out
     }
 
-    /// Appends a change. `flush` is called now and then, and may empty `out`.
+    /// Appends a change. One without bytes has the member `erased`, with its size and digest.
+    /// - Parameter flush: called now and then, and may empty `out`.
     package static func append(
         _ change: BorrowedChange, _ isFirst: inout Bool, to out: inout [UInt8], _ flush: (inout [UInt8]) throws -> Void
     )
@@ -88,8 +89,16 @@ package enum InterchangeEncoder {
             append(change.kind == .insert ? "{\"insert\":{\"id\":" : "{\"update\":{\"id\":", to: &out)
             JSONString.append(change.id, to: &out)
             append(",\"data\":\"", to: &out)
-            try Base64.append(change.data, to: &out, flush)
-            append("\"}}", to: &out)
+            guard let hollow = change.hollow else {
+                try Base64.append(change.data, to: &out, flush)
+                append("\"}}", to: &out)
+                break
+            }
+            append("\",\"erased\":{\"size\":", to: &out)
+            JSONNumber.append(UInt64(clamping: hollow.size), to: &out)
+            append(",\"sha256\":\"", to: &out)
+            out.append(contentsOf: hex(hollow.digest))
+            append("\"}}}", to: &out)
         case .remove:
             append("{\"remove\":", to: &out)
             JSONString.append(change.id, to: &out)

@@ -11,7 +11,7 @@ package struct RecordHeader {
     /// The header has extensions behind the metadata.
     static let hasExtensions: UInt8 = 0x10
     /// The record may have values without bytes: hollow changes.
-    static let hasHollowFlag: UInt8 = 0x01
+    package static let hasHollowFlag: UInt8 = 0x01
     /// The record has a change under `__llvs_forget/`. Ignorable.
     static let hasForgetValuesFlag: UInt8 = 0x20
     /// The record has values that are differences from earlier values.

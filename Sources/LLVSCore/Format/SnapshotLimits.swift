@@ -2,6 +2,10 @@
 package enum SnapshotLimits {
     /// The format that this implementation writes: its name in manifests, and that of its folder.
     package static let format = "llvs-v1"
+    /// The format of a snapshot in which values lack their bytes. Earlier releases do not read it.
+    package static let hollowFormat = "llvs-v1-hollow"
+    /// Added to the kind of a change without bytes.
+    package static let hollow: UInt8 = 128
     /// The most bytes of a chunk file: 5 MB.
     static let chunkSize = 5_000_000
     /// The most bytes of another implementation's chunk: 8 MiB. It writes chunks of 5,000,000 bytes.

@@ -12,6 +12,7 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
     private var records: [[UInt8]] = []
     private var reported = 0
     private var cache: [String: [UInt8]] = [:]
+    private var ordersToErase: [UInt8]?
     private var bytes: UInt64 = 0
     private var closed = false
 
@@ -97,6 +98,14 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
         return []
     }
     package func cacheNames() throws -> [String] { lock.withRead { Array(cache.keys) } }
+    package func orders() -> [[UInt8]] { lock.withRead { ordersToErase.map { [$0] } ?? [] } }
+    package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) rethrows {
+        let bytes = try change(orders())
+        lock.withWrite { ordersToErase = bytes }
+    }
+    package func ordersStamp() -> UInt64 {
+        lock.withRead { ordersToErase.map { UInt64($0.withUnsafeBytes { Bytes.crc32c($0) }) | 1 << 32 } ?? 0 }
+    }
 
     package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     package func hasBlob(_ id: BlobID) -> Bool { false }

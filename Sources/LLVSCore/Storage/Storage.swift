@@ -144,10 +144,14 @@ package protocol Storage: AnyObject, Sendable {
     func cacheNames() throws -> [String]
     /// Deletes a cache, and removes its bytes from the medium.
     func cacheErase(_ name: String) throws
-    /// Replaces a cache by what `change` makes of it, so that it survives a power cut. No other handle changes it meanwhile.
-    func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws
-    /// Returns a number that differs once the cache was replaced; 0 if there is none.
-    func cacheStamp(_ name: String) -> UInt64
+    /// Returns whether there is a cache of that name. May be wrong if the cache is damaged.
+    func hasCache(_ name: String) -> Bool
+    /// Returns the orders to erase that count on this device, in each copy that the storage has: beside the records, and not as a cache.
+    func orders() throws -> [[UInt8]]
+    /// Replaces the orders by what `change` makes of them, so that they survive a power cut. No other handle changes them meanwhile.
+    func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws
+    /// Returns a number that differs once the orders were stored again; 0 if there are none.
+    func ordersStamp() -> UInt64
 
     /// Returns how much the medium can still store; nil if that is not known.
     func room() -> StorageRoom?
@@ -187,13 +191,10 @@ extension Storage {
     package func forgetScanned() {}
     package func cacheNames() throws -> [String] { [] }
     package func cacheErase(_ name: String) throws { try cacheDelete(name) }
-    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
-        try cachePut(name, change(cacheGet(name)))
-    }
-    package func cacheStamp(_ name: String) -> UInt64 {
-        guard let bytes = try? cacheGet(name) else { return 0 }
-        return UInt64(bytes.withUnsafeBytes { Bytes.crc32c($0) }) | 1 << 32
-    }
+    package func hasCache(_ name: String) -> Bool { ((try? cacheGet(name)) ?? nil) != nil }
+    package func orders() throws -> [[UInt8]] { [] }
+    package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {}
+    package func ordersStamp() -> UInt64 { 0 }
     package func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     package func forgetResumed() {}
     package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }

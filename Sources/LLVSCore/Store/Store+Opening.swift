@@ -78,7 +78,7 @@ extension Store {
         while true {
             left -= 1
             do { return try read() } catch let error as StoreError
-                where error.code.isDamage && left > 0 && storage.cacheStamp(ErasureNote.name) != 0
+                where error.code.isDamage && left > 0 && storage.ordersStamp() != 0
             {} catch let moved as RecordMoved { if left <= 0 { throw moved.error } }
             storage.forgetScanned()
             again()
@@ -315,7 +315,7 @@ extension Store {
 
     /// Returns whether a record may be one that `appendWhole` replaced: its base was erased meanwhile.
     private func mayLackBase(_ place: RecordPlace) -> Bool {
-        storage.cacheStamp(ErasureNote.name) != 0 && (try? records.header(place).hasDifferences) == true
+        storage.ordersStamp() != 0 && (try? records.header(place).hasDifferences) == true
     }
 
     /// Returns false if a value of the record cannot be read because its base was erased.

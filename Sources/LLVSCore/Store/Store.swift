@@ -115,6 +115,10 @@ public final class Store: @unchecked Sendable {
     let differencing: Differencing
     /// What erasing needs; nil until it is needed. Guarded by `lock`.
     var erasureParts: ErasureParts?
+    /// The versions that came from others without bytes of values. Nil: not read yet.
+    var lacking: Set<VersionID>?
+    /// Whether there were no orders to erase when this handle first received versions.
+    var hasNoOrders = false
 
     /// Opens the store at `path`, or creates it.
     /// - Parameters:
@@ -177,7 +181,8 @@ public final class Store: @unchecked Sendable {
                 + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
-        if hasNewsOfErasures {
+        // Orders may be newer than the caches: a database may have been put back from a copy.
+        if hasNewsOfErasures || storage.ordersStamp() != 0 && hasOpenOrdersNow() {
             erasureState.withLock { $0.isNews = false }
             followIfOrdered()
         }

@@ -198,6 +198,8 @@ struct ExchangeMemory {
     var taken: Set<VersionID> = []
     /// Versions that both sides have and whose files at the place `send` has yet to read.
     var unread: Set<VersionID> = []
+    /// Versions without bytes whose files were read to find some.
+    var readForBytes: Set<VersionID> = []
     /// The store's count of rows when `send` last checked that the versions on both sides are the same.
     var checkedRows: Int
     /// Whether `send` has checked all files at the place because some have the old form.

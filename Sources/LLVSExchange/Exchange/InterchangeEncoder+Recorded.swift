@@ -15,7 +15,7 @@ extension InterchangeEncoder {
                 out.removeAll(keepingCapacity: true)
             }
             append("[", to: &out)
-            try store.forEachChange(madeIn: id) { change in
+            try store.forEachChange(madeIn: id, withHollow: true) { change in
                 try append(change, &isFirst, to: &out) { try flush(&$0, whenLargerThan: 256 << 10) }
             }
             append("]", to: &out)

@@ -1,3 +1,23 @@
+extension Store.ReceivedVersion {
+    /// Creates an unchecked version from its two files.
+    init(_ version: Version, _ file: InterchangeDecoder.ChangesFile) {
+        self.init(version: version, changes: file.changes)
+        written = file.hollow
+        self.version.valueDataSize = file.hollow.values.reduce(InterchangeOrder.valueDataSize(changes)) { $0 &+ UInt64(clamping: $1.size) }
+    }
+}
+extension Store {
+    /// Returns the identity digest of a version whose changes are in order.
+    func identityDigest(of received: ReceivedVersion) -> [UInt8] {
+        received.changes.withBorrowed { changes in
+            guard !received.written.isEmpty else { return identityDigest(received.version, changes) }
+            var list = Array(changes)
+            for (i, value) in received.written where list.indices.contains(i) { list[i].written = Unmanaged.passUnretained(value) }
+            return withExtendedLifetime(received) { identityDigest(received.version, list) }
+        }
+    }
+}
+
 /// One run of `Exchange.retrieve`.
 ///
 ///     list -> sort out names -> fetch version files -> order -> fetch changes -> add, batch by batch
@@ -169,7 +189,13 @@ struct Retrieval {
             try paced.step(0)
             wanted.insert(id)
         }
-        if !damaged.isEmpty { wanted.formUnion(damaged.intersection(try ids(listing.versions))) }
+        // Versions without bytes are read once by each exchange: others may have written files with the bytes meanwhile.
+        let again = try damaged.union(store.lackingBytes().subtracting(memory.readForBytes))
+        if !again.isEmpty {
+            let listed = again.intersection(try ids(listing.versions))
+            wanted.formUnion(listed)
+            memory.readForBytes.formUnion(listed)
+        }
         // Each is reported once, up to the limit.
         var waiting: Set<VersionID> = []
         for id in try store.unknown(among: listing.changesOnly, paced.look) where !wanted.contains(id) {
@@ -465,17 +491,15 @@ struct Retrieval {
             return nil
         case .data, .pieces: break
         }
-        guard let changes = try decode(id, file, { try InterchangeDecoder.changes($0, of: id) }) else { return nil }
+        guard let found = try decode(id, file, { try InterchangeDecoder.changesFile($0, of: id) }) else { return nil }
         if heavy.contains(id) {
             guard let again = try transport.fetched([id.description], of: "version files", transport.fetchVersions, control).first,
                 let whole = try read(id, again)
             else { return nil }
             version = whole
         }
-        version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = digests[id],
-            !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
-        {
+        let received = Store.ReceivedVersion(version, found)
+        if let digest = digests[id], !Bytes.equal(digest, InterchangeEncoder.hex(store.identityDigest(of: received))) {
             problem(
                 id,
                 StoreError(
@@ -487,6 +511,6 @@ struct Retrieval {
             memory.broken.insert(id)
             return nil
         }
-        return Store.ReceivedVersion(version: version, changes: changes)
+        return received
     }
 }

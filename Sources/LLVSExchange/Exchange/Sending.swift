@@ -197,7 +197,8 @@ struct Sending {
     /// Returns whether files have the sizes of those that this library would write.
     private func haveOurSizes(_ files: ChangedFiles, _ id: VersionID) throws -> Bool {
         do {
-            guard let version = try store.version(id) else { return true }
+            // If bytes are gone here, the file may have them.
+            guard let version = try store.version(id), try store.hollowCount(of: id) == 0 else { return true }
             let digest = [UInt8](repeating: 0, count: 32)
             return try InterchangeEncoder.version(version, digest: digest).count == files.versionSize
                 && InterchangeEncoder.changes(madeIn: id, of: store).size == files.changesSize
@@ -220,16 +221,14 @@ struct Sending {
 
     /// Returns whether a store that lacks the version would accept the files. If the id is no content id, they may hold another version.
     private func isGenuine(_ id: VersionID, _ file: InterchangeDecoder.VersionFile?, _ changes: FetchedFile) throws -> Bool {
-        guard var version = file?.version, let changes = try read(changes, { try InterchangeDecoder.changes($0, of: id) }) else {
+        guard let version = file?.version, let found = try read(changes, { try InterchangeDecoder.changesFile($0, of: id) }) else {
             return false
         }
-        version.valueDataSize = InterchangeOrder.valueDataSize(changes)
-        if let digest = file?.digest,
-            !Bytes.equal(digest, InterchangeEncoder.hex(changes.withBorrowed { store.identityDigest(version, $0) }))
-        {
-            return false
-        }
-        return try store.isGenuine(Store.ReceivedVersion(version: version, changes: changes))
+        // A file with fewer bytes than the store is written again.
+        guard found.hollow.isEmpty || (try? store.hollowCount(of: id)) ?? 0 >= found.hollow.count else { return false }
+        let received = Store.ReceivedVersion(version, found)
+        if let digest = file?.digest, !Bytes.equal(digest, InterchangeEncoder.hex(store.identityDigest(of: received))) { return false }
+        return try store.isGenuine(received)
     }
 
     private func unusable(among ordinals: [UInt32]) throws -> [VersionID] {
@@ -353,6 +352,11 @@ struct Sending {
         }
     }
 
+    /// Returns nil if bytes are gone.
+    private func wholeChanges(madeIn id: VersionID) throws -> [Value.Change]? {
+        do { return try store.changes(madeIn: id) } catch let error as StoreError where error.code.isGone { return nil }
+    }
+
     /// Returns nil, and adds a problem, if the version cannot be sent.
     private mutating func files(of id: VersionID) throws -> ExchangeFiles? {
         do {
@@ -360,13 +364,12 @@ struct Sending {
             if isHeldBack(version) { return nil }
             let isLarge = version.valueDataSize > UInt64(ExchangeLimits.wholeFileSize)
             let changes: OutgoingFile, digest: [UInt8]
-            if isLarge {
-                changes = try InterchangeEncoder.changes(madeIn: id, of: store)
-                digest = try store.identityDigest(of: id)
-            } else {
-                let recorded = try store.changes(madeIn: id)
+            if !isLarge, let recorded = try wholeChanges(madeIn: id) {
                 changes = OutgoingFile(InterchangeEncoder.changes(recorded))
                 digest = recorded.withBorrowed { store.identityDigest(version, $0) }
+            } else {
+                changes = try InterchangeEncoder.changes(madeIn: id, of: store)
+                digest = try store.identityDigest(of: id)
             }
             guard changes.size <= ExchangeLimits.fileSize else {
                 throw StoreError(

@@ -319,14 +319,15 @@ struct PackedReading {
                 }
                 outcome = done
             }
-            run.store.cover(run.believesIndexes ? versions.map(\.id) : outcome.held, in: &run.there)
+            let held = run.believesIndexes ? try run.haveAllBytes(versions.map(\.id), services) : outcome.held
+            run.store.cover(held, in: &run.there)
             found.formUnion(outcome.held)
             waiting.came(outcome.held)
             for (version, blob) in outcome.lost { lost[version] = blob }
-            let held = Set(outcome.held)
+            let read = Set(outcome.held)
             for (version, blob) in outcome.references where run.state.blobs.count < PackFormat.blobsLimit {
                 run.state.know(blob, hasOlderKeys: fetch.hasOlderKeys(blob))
-                if held.contains(version) { fetch.isHere(blob, in: version) }
+                if read.contains(version) { fetch.isHere(blob, in: version) }
             }
             guard outcome.waitingFor.isEmpty, !outcome.lacksBlobs, !outcome.isOverBudget else {
                 try wait(name, size, versions, outcome)
@@ -420,6 +421,14 @@ extension PackedRun {
             return false
         }
         return true
+    }
+
+    /// Returns those versions of a pack of which it has all bytes that the store has. The others are sent again.
+    func haveAllBytes(_ ids: [VersionID], _ services: PackServices) throws -> [VersionID] {
+        let hollow = services.hollow
+        guard !hollow.isEmpty else { return ids }
+        let absent = try Set(store.unknown(among: Array(hollow)))
+        return ids.filter { !hollow.contains($0) || absent.contains($0) || (try? store.hollowCount(of: $0)) ?? 0 > 0 }
     }
 
     /// Whether the index of a pack can be trusted. At an unencrypted place any device with write access can list versions that were never

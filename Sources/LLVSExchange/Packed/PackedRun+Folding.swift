@@ -86,6 +86,11 @@ extension PackedRun {
         // An unfinished adoption is left for the next adoption to replace.
         for name in names where unfinished[name]?.isAdoption != true {
             if let held = try notes.ids(of: name) {
+                // The pack may have bytes that the store lacks.
+                if known.contains(name), try held.contains(where: isHollow) {
+                    state.attempts[name]?.level = PackedState.Attempt.tooLarge
+                    return true
+                }
                 ids.formUnion(held)
                 inputs.append(name)
             } else if known.contains(name) {
@@ -117,6 +122,11 @@ extension PackedRun {
         replace(attempt.replaces)
         try save()
         return true
+    }
+
+    private func isHollow(_ id: VersionID) throws -> Bool {
+        guard try store.mayHaveHollow(), try store.contains(id) else { return false }
+        return (try? store.hollowCount(of: id)) ?? 0 > 0
     }
 
     /// Nil if the service refuses a file as too large.

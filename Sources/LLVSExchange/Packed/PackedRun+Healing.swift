@@ -80,7 +80,7 @@ extension PackedRun {
                 let (index, services) = try end(name, size)
                 packs[name] = (size, index.versions.map(\.id))
                 if believesIndexes || state.attempts[name] != nil || state.read[name]?.isVerified == true {
-                    found.formUnion(index.versions.map(\.id))
+                    found.formUnion(try haveAllBytes(index.versions.map(\.id), services))
                 } else {
                     unsure[name] = size
                 }

@@ -20,8 +20,8 @@ package struct PackRecord {
         header = try records.header(&reader, place)
     }
 
-    /// Checks that the record has the bytes of all values. Packs and links do not carry hollow changes.
-    /// - Throws: `.forgotten` for the first value without bytes.
+    /// Checks that the record has the bytes of all values, for a reader that does not know hollow changes, or a pack that must have them.
+    /// - Throws: `.forgotten` or `.erased` for the first value without bytes.
     package func requireBytes() throws {
         guard header.hasHollow else { return }
         try forEachChange { _, entry in if entry.isHollow { throw records.forgotten(entry.id, id) } }
@@ -82,6 +82,7 @@ package struct PackRecord {
     package static func size(_ entry: RecordTable.Entry, isBlob: Bool) -> Int {
         let head = 16 + entry.id.count
         guard entry.kind == .insert || entry.kind == .update else { return head }
+        if entry.isHollow { return head + 32 }
         if isBlob { return head + 16 + 32 + 16 + 64 + PackID.size * (entry.size / PackFormat.partSize + 1) }
         return head + (entry.size > RecordTable.digestThreshold ? 32 : 0) + RecordTable.bodyHeaderSize + entry.size
     }
@@ -130,7 +131,14 @@ package struct PackRecord {
         hashedBy hasher: inout IdentityHasher?, _ difference: (RecordTable.Entry, UnsafeRawBufferPointer) throws -> [UInt8]?
     ) throws -> [UInt8] {
         var table = PackTable(changeCount: header.changeCount), pages: [UInt8] = [], bodies = ByteWriter(), hasDifferences = false
+        var hasHollow = false
         try forEachChange { index, entry in
+            if entry.isHollow, let hollow = WrittenValue(hollow: entry) {
+                hasHollow = true
+                hollow.digest.withUnsafeBytes { hasher?.add(setting: entry.id, size: entry.size, digest: $0) }
+                if let page = table.add(entry, digest: hollow.digest) { pages += page }
+                return
+            }
             guard entry.kind == .insert || entry.kind == .update else {
                 hasher?.add(entry.kind, entry.id, stored: entry.kind == .preserve ? header.dependencies[entry.dependency] : nil)
                 if let page = table.add(entry) { pages += page }
@@ -158,7 +166,7 @@ package struct PackRecord {
             }
         }
         pages += table.directory
-        let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count, hasDifferences: hasDifferences)
+        let record = start(tableSize: pages.count, bodiesSize: bodies.bytes.count, hasDifferences: hasDifferences, hasHollow: hasHollow)
         let references = references
         var out = ByteWriter()
         let size = record.count + pages.count + bodies.bytes.count
@@ -176,16 +184,16 @@ package struct PackRecord {
     func forEachPiece(_ control: PacedControl, _ sink: (UnsafeRawBufferPointer) throws -> Void) throws {
         func isValue(_ entry: RecordTable.Entry) -> Bool { entry.kind == .insert || entry.kind == .update }
         let none = [UInt8](repeating: 0, count: 32)
-        var sizes = PackTable(changeCount: header.changeCount), tableSize = 0
+        var sizes = PackTable(changeCount: header.changeCount), tableSize = 0, hasHollow = false
         try forEachChange { index, entry in
             try control.step(0)
-            let blob = blobs[index]
-            let page = sizes.add(
-                entry, blob: blob?.blobID, digest: isValue(entry) && (blob != nil || entry.size > RecordTable.digestThreshold) ? none : nil)
+            hasHollow = hasHollow || entry.isHollow
+            let blob = blobs[index], hasDigest = blob != nil || entry.isHollow || entry.size > RecordTable.digestThreshold
+            let page = sizes.add(entry, blob: blob?.blobID, digest: isValue(entry) && hasDigest ? none : nil)
             tableSize += page?.count ?? 0
         }
         tableSize += sizes.directory.count
-        let record = start(tableSize: tableSize, bodiesSize: sizes.bodiesSize)
+        let record = start(tableSize: tableSize, bodiesSize: sizes.bodiesSize, hasHollow: hasHollow)
         var out = ByteWriter()
         out.bytes.append(0)
         out.varint(UInt64(record.count + tableSize + sizes.bodiesSize))
@@ -195,12 +203,14 @@ package struct PackRecord {
         try forEachChange { index, entry in
             try control.step(0)
             var digest = blobs[index]?.sha256
-            if digest == nil, isValue(entry), entry.size > RecordTable.digestThreshold { digest = try self.digest(entry) }
+            if digest == nil, isValue(entry), entry.isHollow || entry.size > RecordTable.digestThreshold {
+                digest = try self.digest(entry)
+            }
             try table.add(entry, blob: blobs[index]?.blobID, digest: digest)?.withUnsafeBytes(sink)
         }
         try table.directory.withUnsafeBytes(sink)
         try forEachChange { index, entry in
-            guard isValue(entry), blobs[index] == nil else { return }
+            guard isValue(entry), blobs[index] == nil, !entry.isHollow else { return }
             try control.step(0, bytes: entry.size)
             try withValue(entry) { data in
                 var body = ByteWriter()
@@ -240,7 +250,7 @@ package struct PackRecord {
     }
 
     /// Returns the prelude and the version header.
-    private func start(tableSize: Int, bodiesSize: Int, hasDifferences: Bool = false) -> [UInt8] {
+    private func start(tableSize: Int, bodiesSize: Int, hasDifferences: Bool = false, hasHollow: Bool) -> [UInt8] {
         var out = ByteWriter()
         out.versionID(id)
         out.varint(UInt64(header.predecessors.count))
@@ -262,7 +272,7 @@ package struct PackRecord {
             out.raw(entry.value)
         }
         var prelude = ByteWriter()
-        let flags = hasDifferences ? RecordHeader.hasDifferencesFlag : 0
+        let flags = (hasDifferences ? RecordHeader.hasDifferencesFlag : 0) | (hasHollow ? RecordHeader.hasHollowFlag : 0)
         prelude.integer(UInt32(RecordHeader.format) | UInt32(flags) << 8)
         prelude.integer(UInt32(truncatingIfNeeded: out.bytes.count))
         prelude.integer(UInt64(tableSize))
@@ -297,7 +307,7 @@ private struct PackTable {
             page.varint(UInt64(bodiesSize))
         }
         added += 1
-        let encoding = blob == nil ? RecordTable.Encoding.raw : .blob
+        let encoding = entry.isHollow ? RecordTable.Encoding.hollow : blob == nil ? .raw : .blob
         page.bytes.append(entry.kind.rawValue | encoding.rawValue << 3 | (digest == nil ? 0 : 32) | (difference == nil ? 0 : 128))
         page.varint(UInt64(entry.id.count))
         page.raw(entry.id)
@@ -305,7 +315,11 @@ private struct PackTable {
         case .insert, .update:
             page.varint(UInt64(entry.size))
             if let difference { page.varint(UInt64(difference)) }
-            if let blob { page.blobID(blob) } else { bodiesSize += RecordTable.bodyHeaderSize + (difference ?? entry.size) }
+            if let blob {
+                page.blobID(blob)
+            } else if !entry.isHollow {
+                bodiesSize += RecordTable.bodyHeaderSize + (difference ?? entry.size)
+            }
             if let digest { page.raw(digest) }
         case .preserve: page.varint(UInt64(entry.dependency))
         case .remove, .preserveRemoval: break

@@ -21,6 +21,27 @@ struct PackServices: Equatable {
         static let named: UInt8 = 4
         /// A part of a large value is damaged. The payload is the digest of the value's reference, and the id of the part.
         static let damagedPart: UInt8 = 5
+        /// Versions of the pack that lack bytes of values. The payload is their number, and their ids in order.
+        static let hollow: UInt8 = 7
+        init(kind: UInt8, payload: [UInt8]) { self.kind = kind; self.payload = payload }
+        init(hollow ids: [VersionID]) {
+            var out = ByteWriter()
+            out.varint(UInt64(ids.count))
+            for id in ids.sorted() { out.versionID(id) }
+            self.init(kind: Notice.hollow, payload: out.bytes)
+        }
+    }
+    /// The versions of the pack that lack bytes of values, as its notices say.
+    var hollow: Set<VersionID> {
+        var ids: Set<VersionID> = []
+        for notice in notices where notice.kind == Notice.hollow {
+            // A payload in another form says nothing.
+            _ = try? notice.payload.withUnsafeBytes { bytes in
+                var cursor = PackCursor(bytes)
+                for _ in 0..<(try cursor.count(size: 2, limit: PackFormat.entriesLimit)) { ids.insert(try cursor.versionID()) }
+            }
+        }
+        return ids
     }
     /// The newest packs of other writers that the writer had seen, sorted by writer.
     var seen: [Seen] = []

@@ -69,7 +69,8 @@ struct PackTaking {
     /// Returns the versions to add, in the order of their places.
     func wanted(of versions: [PackIndex.VersionEntry]) throws -> [PackIndex.VersionEntry] {
         let ids = versions.map(\.id)
-        let wanted = Set(try store.unknown(among: ids)).union(try store.damagedVersions().intersection(ids))
+        let wanted = Set(try store.unknown(among: ids))
+            .union(try store.damagedVersions().intersection(ids)).union(try store.lackingBytes().intersection(ids))
         return versions.filter { wanted.contains($0.id) }.sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) }
     }
 
@@ -350,11 +351,14 @@ struct PackTaking {
             defer { if isHeld { outcome.held.append(id) } }
             switch addition {
             case .added:
-                blobs.keep(version.written.values)
+                blobs.keep(store.valuesKept(of: version))
                 progress += 1
                 if id != EmptyRoot.id { result.versions.append(id) }
             case .repaired: result.repaired.append(id)
-            case .alreadyPresent: break
+            case .alreadyPresent:
+                // If the pack has fewer bytes than the store, the version counts as missing there.
+                let hollow = version.written.values.count(where: \.isHollow)
+                isHeld = hollow == 0 || (try? store.hollowCount(of: id)) ?? 0 >= hollow
             case .problem(let error):
                 isHeld = false
                 guard error.code == .missingPredecessor, let missing = error.versionID else { problem(id, error); continue }

@@ -87,8 +87,6 @@ package enum PackedVersion {
         switch try record.header() {
         case .whole(let header):
             guard header.id == id else { throw PackFault.damaged("its record is that of the version \(header.id)") }
-            // It is not decided yet which devices may make values hollow for other devices.
-            guard !header.hasHollow else { throw PackFault.newer("its record has hollow changes, which are not taken from others") }
             return header
         case .newer(_, let what): throw PackFault.newer("its record has \(what), which this library does not know")
         case .damaged(let why): throw PackFault.damaged("its record \(why)")
@@ -175,7 +173,9 @@ package enum PackedVersion {
             switch entry.kind {
             case .insert, .update:
                 var data: [UInt8] = []
-                if let blob = entry.blob {
+                if let hollow = WrittenValue(hollow: entry) {
+                    written[changes.count] = hollow
+                } else if let blob = entry.blob {
                     guard let reference = contents.blobs[PackID(high: blob.high, low: blob.low)], reference.size == UInt64(entry.size),
                         let digest = entry.digest, digest.elementsEqual(reference.sha256)
                     else { throw PackFault.damaged("a blob does not match its record") }
@@ -209,7 +209,9 @@ package enum PackedVersion {
     static func value(_ id: UnsafeRawBufferPointer, in contents: Contents, _ payload: [UInt8], withBase: WithBase) throws -> [UInt8]? {
         var table = RecordReader(payload, from: contents.start, length: contents.length), bodies = table, found: [UInt8]?
         _ = try table.forEachChange(contents.header) { entry in
-            guard found == nil, entry.kind == .insert || entry.kind == .update, entry.blob == nil, Bytes.equal(entry.id, id) else { return }
+            guard found == nil, entry.kind == .insert || entry.kind == .update, entry.blob == nil, !entry.isHollow,
+                Bytes.equal(entry.id, id)
+            else { return }
             if entry.isDifference {
                 found = try made(entry, of: contents.header.id, &bodies, withBase)
             } else if entry.storedSize == entry.size {

@@ -10,6 +10,8 @@ struct VersionPacker {
     private var place: Place
     private var pack: PackWriter?
     private var ids: [VersionID] = []
+    /// The versions of the pack without bytes of values.
+    private var hollow: [VersionID] = []
     /// Makes differences; nil if values are written whole.
     private var differences: PackDifferences?
     /// The blobs that the other side has. In a stream, those since the previous pack.
@@ -65,7 +67,8 @@ struct VersionPacker {
     mutating func add(_ id: VersionID) throws {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne {
-            try record.requireBytes()
+            // A base pack replaces packs that may have the bytes.
+            if place.kind == .base { try record.requireBytes() }
             return try self.plan(record)
         }
         // Values of a version that was refused are in no pack.
@@ -74,7 +77,7 @@ struct VersionPacker {
             // A base pack is a single file.
             guard place.kind == .log else { throw Full() }
             try finishPack()
-        } else if place.kind == .log, differences?.isFull ?? false {
+        } else if place.kind == .log, differences?.isFull ?? false || hollow.count >= PackFormat.entriesLimit {
             try finishPack()
         }
         if !plan.large.isEmpty { record.blobs = try sendBlobs(of: record, plan.large) }
@@ -86,6 +89,7 @@ struct VersionPacker {
         }
         try begin()
         try pack?.add(id, identity: identity, payload: payload)
+        if plan.hasHollow { hollow.append(id) }
         differences?.keepValues(of: id)
         ids.append(id)
     }
@@ -114,10 +118,11 @@ struct VersionPacker {
 
     private mutating func finishPack(evenEmpty: Bool = false) throws {
         guard var pack, evenEmpty || pack.versionCount > 0 else { return }
+        if !hollow.isEmpty { place.services.notices.append(PackServices.Notice(hollow: hollow)) }
         try pack.add(place.services)
         let made = try place.sealing.seal(pack.finish()), ids = self.ids
         self.pack = nil
-        self.ids = []
+        (self.ids, hollow) = ([], [])
         place.services = PackServices()
         if place.blobs == nil { known = [:] }
         differences = place.hasDifferences ? PackDifferences(store) : nil
@@ -144,6 +149,8 @@ struct VersionPacker {
         var size = 0
         /// Whether the version is too large for a pack in any case.
         var isOutside = false
+        /// Whether it has values without bytes.
+        var hasHollow = false
     }
 
     /// Decides which values become blobs: those of more than 1 MiB. If the rest is too large for a record, so do its largest values. If
@@ -152,7 +159,8 @@ struct VersionPacker {
         var plan = Plan(size: record.fixedSize), others: [(index: Int, size: Int, saved: Int)] = []
         try record.forEachChange { index, entry in
             try control.step(0)
-            guard entry.kind == .insert || entry.kind == .update, entry.size > PackFormat.smallestBlob else {
+            if entry.isHollow { plan.hasHollow = true }
+            guard entry.kind == .insert || entry.kind == .update, entry.size > PackFormat.smallestBlob, !entry.isHollow else {
                 plan.size += PackRecord.size(entry, isBlob: false)
                 return
             }

@@ -254,7 +254,9 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
         let mine = try upload.data.bytes()
         if case .bytes(let bytes, _) = found, Bytes.equal(bytes, mine) { return true }
         let says = try isRead(found, file.name, check) { document in
-            if folder == .changes { return try InterchangeDecoder.changes(document, of: id) == InterchangeDecoder.changes(mine, of: id) }
+            if folder == .changes {
+                return try InterchangeDecoder.changesFile(document, of: id) == InterchangeDecoder.changesFile(.bytes(mine), of: id)
+            }
             var theirs = try InterchangeDecoder.version(document, name: id), ours = try InterchangeDecoder.version(mine, name: id)
             (theirs.valueDataSize, ours.valueDataSize) = (0, 0)
             return theirs == ours

@@ -4,7 +4,7 @@
 public struct SnapshotManifest: Hashable, Sendable {
     /// An upper-case UUID if this implementation made it.
     public var snapshotID: String
-    /// `Snapshots.format` if this implementation made it; others write other formats.
+    /// `Snapshots.format` if this implementation made it, or "llvs-v1-hollow" if values lack their bytes; others write other formats.
     public var format: String
     /// Seconds since 2001-01-01 UTC.
     public var createdAt: Double
@@ -22,7 +22,7 @@ public struct SnapshotManifest: Hashable, Sendable {
     public var sha256: String?
 
     /// Whether another implementation made it.
-    public var isForeign: Bool { format != Snapshots.format }
+    public var isForeign: Bool { format != Snapshots.format && format != SnapshotLimits.hollowFormat }
     /// Whether this implementation can restore it.
     public var isReadable: Bool { !isForeign || format == ZipSnapshot.format }
 

@@ -50,20 +50,22 @@ struct SnapshotReader: SnapshotVersions {
         let version = try self.version(file)
         let count = Int(try integer(UInt32.self))
         guard count <= Limits.changesPerVersion else { throw damaged("the version \(version.id) has too many changes") }
-        var changes: [Value.Change] = []
+        var changes: [Value.Change] = [], hollow: [Int: WrittenValue] = [:]
         let keeps = keepingData(version.id)
         let paced = control.within(.reading, nextChunk, of: Int(clamping: manifest.chunkCount)).paced(
             .reading, doing: "Restoring the snapshot in \(source)")
         for _ in 0..<count {
             try paced.step()
-            let change = try self.change(keeps)
+            let change = try self.change(keeps) { hollow[changes.count] = $0 }
             if let last = changes.last, !(last.id < change.id) {
                 throw damaged("the changes of the version \(version.id) are not in order")
             }
             changes.append(change)
         }
         versionsRead += 1
-        return Store.ReceivedVersion(version: version, changes: changes)
+        var received = Store.ReceivedVersion(version: version, changes: changes)
+        received.written = hollow
+        return received
     }
 
     func damaged(_ what: String) -> StoreError { SnapshotReader.damaged(what, source) }
@@ -80,13 +82,23 @@ struct SnapshotReader: SnapshotVersions {
         }
     }
 
-    private mutating func change(_ keepingData: Bool) throws -> Value.Change {
-        let kind = Value.Change.Kind(rawValue: try integer(UInt8.self))
+    /// - Parameter isHollow: called with the value if it has no bytes.
+    private mutating func change(_ keepingData: Bool, _ isHollow: (WrittenValue) -> Void) throws -> Value.Change {
+        let number = try integer(UInt8.self), kind = Value.Change.Kind(rawValue: number & ~SnapshotLimits.hollow)
+        let hasBytes = number & SnapshotLimits.hollow == 0
         let id = try bytes(Int(try integer(UInt32.self)), atMost: Limits.valueIDSize)
         do { try id.withUnsafeBytes(ValueID.check) } catch { throw damaged(StoreError.of(error).message) }
         let valueID = ValueID(unchecked: id)
+        guard hasBytes || kind == .insert || kind == .update else { throw damaged("it holds a change of an unknown kind") }
         switch kind {
         case .insert, .update:
+            guard hasBytes else {
+                let size = Int(exactly: try integer(UInt64.self))
+                guard let size, size <= Limits.valueSize else { throw damaged("it names a size that no store can hold") }
+                guard manifest.format == SnapshotLimits.hollowFormat else { throw damaged("it holds a change of an unknown kind") }
+                isHollow(WrittenValue(hollow: size, digest: try bytes(32, atMost: 32)))
+                return kind == .insert ? .insert(valueID, data: []) : .update(valueID, data: [])
+            }
             let size = Int(exactly: try integer(UInt64.self)), data = keepingData ? try bytes(size, atMost: Limits.valueSize) : []
             if !keepingData { try skip(size, atMost: Limits.valueSize) }
             return kind == .insert ? .insert(valueID, data: data) : .update(valueID, data: data)

@@ -6,6 +6,7 @@ import CLLVSShims
 ///     stream:  the payloads, one after another: an entry per version, predecessors first
 ///     entry:   size (8) | version file | number of changes (4) | changes by id
 ///     change:  kind (1) | size (4) | id | insert, update: size (8) | bytes; preserve: size (1) | version id
+///              without bytes: kind + 128 | size (4) | id | size (8) of the value | SHA-256 (32)
 ///
 /// All integers are little-endian.
 struct SnapshotWriter {
@@ -14,6 +15,8 @@ struct SnapshotWriter {
     private var payload: [UInt8] = []
     private(set) var digests: [String] = []
     private(set) var totalSize: UInt64 = 0
+    /// Whether a value came without bytes.
+    private(set) var hasHollow = false
 
     /// - Parameter put: called with each chunk, in order.
     init(id: String, put: @escaping (_ index: Int, _ chunk: [UInt8]) throws -> Void) {
@@ -37,9 +40,15 @@ struct SnapshotWriter {
     }
 
     mutating func append(_ change: BorrowedChange) throws {
-        try integer(change.kind.rawValue)
+        let hollow = change.hollow
+        hasHollow = hasHollow || hollow != nil
+        try integer(change.kind.rawValue | (hollow == nil ? 0 : SnapshotLimits.hollow))
         try integer(UInt32(truncatingIfNeeded: change.id.count))
         try append(change.id)
+        if let hollow {
+            try integer(UInt64(hollow.size))
+            return try bytes(hollow.digest)
+        }
         switch change.kind {
         case .insert, .update:
             try integer(UInt64(change.data.count))

@@ -279,7 +279,13 @@ extension Store {
     /// Returns a version of the store, in the form in which an exchange receives it.
     fileprivate func received(_ id: VersionID) throws -> ReceivedVersion? {
         guard let version = try version(id) else { return nil }
-        var received = ReceivedVersion(version: version, changes: try changes(madeIn: id))
+        var changes: [Value.Change] = [], hollow: [Int: WrittenValue] = [:]
+        try forEachChange(madeIn: id, withHollow: true) { change in
+            if let (size, digest) = change.hollow { hollow[changes.count] = WrittenValue(hollow: size, digest: digest) }
+            if let change = Value.Change(copying: change) { changes.append(change) }
+        }
+        var received = ReceivedVersion(version: version, changes: changes)
+        received.written = hollow
         received.vouching = .content
         return received
     }

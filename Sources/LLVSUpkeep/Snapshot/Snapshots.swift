@@ -134,7 +134,7 @@ public struct Snapshots: Sendable {
             try writer.begin(version, changeCount: store.changeCount(of: id))
             let paced = control.within(.writing, i, of: ids.count).paced(
                 .writing, doing: "Writing a snapshot to \(transport.description)")
-            try store.forEachChange(madeIn: id) {
+            try store.forEachChange(madeIn: id, withHollow: true) {
                 try paced.step(bytes: $0.data.count)
                 try writer.append($0)
             }
@@ -142,6 +142,7 @@ public struct Snapshots: Sendable {
         }
         try writer.finish()
         try control.check(.writing, ids.count, of: ids.count, doing: "Writing a snapshot to \(transport.description)")
+        if writer.hasHollow { manifest.format = SnapshotLimits.hollowFormat }
         manifest.chunkDigests = writer.digests
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize

@@ -411,9 +411,8 @@ public:
         given.containing = detail::bytes(options.containing);
         if (options.replacement) given.replacement = detail::bytes(*options.replacement);
         given.why = detail::bytes(options.why);
-        given.control = control;
         llvs_erase_report *raw_report = nullptr;
-        detail::run([&](llvs_error **error) { return llvs_store_erase(raw(), &given, &raw_report, error); });
+        detail::run([&](llvs_error **error) { return llvs_store_erase(raw(), &given, control, &raw_report, error); });
         detail::Handle<llvs_erase_report, llvs_erase_report_free> owned(raw_report);
         const llvs_erase_report &found = *raw_report;
         auto texts = [](const llvs_bytes *start, std::size_t count) {

@@ -21,6 +21,7 @@ final class CacheDirectory: @unchecked Sendable {
     let folder: Folder
     var path: String { folder.path }
     private let isInner: Bool
+    private let suffix: String
     private let writable: Bool
     private let store: StoreDirectory
     let system: FileSystem
@@ -42,10 +43,17 @@ final class CacheDirectory: @unchecked Sendable {
         }
         isInner = path == nil
         folder = path.map { Folder(System.absolute($0)) } ?? store.root.folder("cache")
+        suffix = ".cache"
         self.writable = writable; self.store = store; self.system = system
     }
 
-    func file(_ name: String) -> DirectoryEntry { folder.place(name + ".cache") }
+    /// Files of this form in the directory of the store itself, which are no caches. Their names have no suffix.
+    init(besideRecordsOf store: StoreDirectory, writable: Bool, system: FileSystem) {
+        (folder, isInner, suffix) = (store.root, false, "")
+        self.writable = writable; self.store = store; self.system = system
+    }
+
+    func file(_ name: String) -> DirectoryEntry { folder.place(name + suffix) }
     /// Creates the directory.
     func makeFolder() throws { if isInner { try store.make(folder, system) } else { try store.makeDirectories(path, system) } }
 

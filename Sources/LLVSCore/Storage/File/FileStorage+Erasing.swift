@@ -339,23 +339,32 @@ extension FileStorage {
         }
         try cacheDelete(name)
     }
-    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
+    package func hasCache(_ name: String) -> Bool {
+        guard caches.keptInMemory(name) == nil else { return true }
+        do throws(Errno) { _ = try caches.file(name).status() } catch { return false }
+        return true
+    }
+
+    // MARK: Orders
+
+    package func orders() throws -> [[UInt8]] {
         try state.withLock { try checkOpen() }
-        try checkPresence("Writing a cache to")
-        // The first cache makes the folder.
-        let lock = try caches.isWritable ? posix("Opening", path) { () throws(Errno) in try directory.root.readable() } : nil
-        if let lock, !waitForLock(lock, isPatient: true) {
+        return try ordersFile.get(ErasureNote.name).map { [$0] } ?? []
+    }
+    package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {
+        try state.withLock { try checkOpen() }
+        try checkPresence("Writing the orders to erase of")
+        let lock = try posix("Opening", path) { () throws(Errno) in try directory.root.readable() }
+        guard waitForLock(lock, isPatient: true) else {
             throw StoreError(
                 .busy, "Changing the orders to erase values in \(description) failed: another handle does the same. Try again.")
         }
-        defer { if let lock { try? System.unlock(lock.descriptor) } }
-        try caches.put(name, change(caches.get(name)), durably: true)
-        guard caches.isWritable else { return }
-        try directory.syncDirectory(caches.folder, options.system)
+        defer { try? System.unlock(lock.descriptor) }
+        try ordersFile.put(ErasureNote.name, change(orders()), durably: true)
         try directory.syncDirectory(directory.root, options.system)
     }
-    package func cacheStamp(_ name: String) -> UInt64 {
-        guard let status = try? caches.file(name).status() else { return 0 }
+    package func ordersStamp() -> UInt64 {
+        guard let status = try? ordersFile.file(ErasureNote.name).status() else { return 0 }
         return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed) ^ status.size << 32) | 1
     }
 }

@@ -60,6 +60,8 @@ package final class FileStorage: Storage, @unchecked Sendable {
     let options: Options
     let blobs: BlobDirectory
     let caches: CacheDirectory
+    /// The file `erasures`, beside the records.
+    let ordersFile: CacheDirectory
 
     /// Held while writing to segments. Taken before `state`, never while it is held.
     let appending = Lock(.writing)
@@ -107,6 +109,7 @@ package final class FileStorage: Storage, @unchecked Sendable {
         caches = try CacheDirectory(
             path: options.cacheDirectory, writable: !options.readOnly || options.cacheDirectory != nil, store: directory,
             system: options.system)
+        ordersFile = CacheDirectory(besideRecordsOf: directory, writable: !options.readOnly, system: options.system)
         damageList = damages
         damageSet = Set(damages)
         if !isReadOnly, let root = try? directory.root.held(), let status = try? System.status(root.descriptor) {

@@ -131,41 +131,65 @@ extension SQLiteStorage {
             return names
         }
     }
-    package func cacheChangeDurably(_ name: String, _ change: ([UInt8]?) throws -> [UInt8]) throws {
+
+    // MARK: Orders
+
+    /// The orders are in the table of caches, so that a copy of the database has them, and in a file beside it, which stays if that table
+    /// is emptied, and by which other handles notice orders without a query. A database that was put back from a copy lacks an order of the
+    /// file, or does not say that it is followed.
+    package func orders() throws -> [[UInt8]] { try orders(besides: cacheGet(ErasureNote.name)) }
+    private func orders(besides inside: [UInt8]?) throws -> [[UInt8]] {
+        guard let file = try? OpenFile(DirectoryEntry(ordersPath), O_RDONLY),
+            let (length, expected) = CacheDirectory.envelope(of: file, ErasureNote.name)
+        else { return inside.map { [$0] } ?? [] }
+        try Memory.expect(length, "Reading the orders to erase")
+        var data = [UInt8](repeating: 0, count: length)
+        let count = try posix("Reading", ordersPath) { () throws(Errno) in
+            try data.filled { (b) throws(Errno) in try System.pread(file.descriptor, b, at: UInt64(CacheDirectory.envelopeSize)) }
+        }
+        guard count == length, data.withUnsafeBytes({ Bytes.crc32c($0) }) == expected else { return inside.map { [$0] } ?? [] }
+        return [inside ?? [], data]
+    }
+
+    package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {
         try checkOpen()
-        if isReadOnly {
-            try cachePut(name, change(cacheGet(name)))
-        } else {
-            try changeCaches { writer in
-                try writer.withLargeValues {
-                    let doing = "Changing a cache of"
-                    try writer.transaction(doing: doing) {
-                        var old: [UInt8]?
-                        try writer.query(
-                            "SELECT checksum, data FROM caches WHERE name = ?1", doing: doing, bind: { $0.bind(1, name) },
-                            row: {
-                                let data = $0.bytes(1)
-                                if Int64(Bytes.crc32c(data)) == $0.integer(0) { old = try Memory.copy(data, doing) }
-                                return false
-                            })
-                        try putCache(name, change(old), writer)
-                    }
+        guard !isReadOnly else { return try cachePut(ErasureNote.name, change(orders())) }
+        let doing = "Changing the orders to erase of"
+        try changeCaches { writer in
+            try writer.withLargeValues {
+                // The file, too, is written while no other handle can change the orders.
+                try writer.transaction(doing: doing) {
+                    var inside: [UInt8]?
+                    try writer.query(
+                        "SELECT checksum, data FROM caches WHERE name = ?1", doing: doing, bind: { $0.bind(1, ErasureNote.name) },
+                        row: {
+                            let data = $0.bytes(1)
+                            if Int64(Bytes.crc32c(data)) == $0.integer(0) { inside = try Memory.copy(data, doing) }
+                            return false
+                        })
+                    let bytes = try change(orders(besides: inside))
+                    try writer.withLargeValues(bytes.count) { try putCache(ErasureNote.name, bytes, writer) }
+                    try writeOrdersFile(bytes)
                 }
             }
         }
         state.withLock { needsSync = true }
         try sync()
-        guard !isReadOnly else { return }
-        // Beside the database is a file that grows, so that other handles notice without a query.
-        try posix("Writing", stampPath) { () throws(Errno) in
-            let file = try OpenFile(DirectoryEntry(stampPath), O_WRONLY | O_CREAT, mode: fileSystem.mode)
-            let size = try System.status(file.descriptor).size
-            try [UInt8](repeating: UInt8(ascii: "."), count: 1).borrowed { (b) throws(Errno) in try fileSystem.write(file, b, at: size) }
+    }
+    private func writeOrdersFile(_ bytes: [UInt8]) throws {
+        let checksum = bytes.withUnsafeBytes { Bytes.crc32c($0) }
+        let all = CacheDirectory.envelope(ErasureNote.name, size: UInt64(bytes.count), checksum: checksum) + bytes
+        let aside = DirectoryEntry(ordersPath + ".new")
+        try posix("Writing", ordersPath) { () throws(Errno) in
+            let file = try OpenFile(aside, O_WRONLY | O_CREAT | O_TRUNC, mode: fileSystem.mode)
+            try all.borrowed { (b) throws(Errno) in try fileSystem.write(file, b, at: 0) }
+            try fileSystem.sync(file)
+            try aside.rename(to: DirectoryEntry(ordersPath))
         }
     }
-    private var stampPath: String { path + "-erasures" }
-    package func cacheStamp(_ name: String) -> UInt64 {
-        guard let status = try? System.status(stampPath) else { return 0 }
-        return status.inode &* 0x9E37_79B9_7F4A_7C15 ^ status.size | 1 << 63
+    private var ordersPath: String { path + "-erasures" }
+    package func ordersStamp() -> UInt64 {
+        guard let status = try? System.status(ordersPath) else { return 0 }
+        return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed) ^ status.size << 32) | 1
     }
 }

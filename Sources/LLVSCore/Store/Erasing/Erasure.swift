@@ -92,7 +92,7 @@ struct ErasurePlan {
             if !found.hollow.isEmpty { versions[version] = found }
         }
         guard !ids.isEmpty, store.differencing.mayBeMet else { return }
-        try store.forEachRecord(control) { version, place in
+        try store.forEachRecord(changing: ids, control) { version, place in
             guard try store.records.header(place).hasDifferences else { return }
             try store.records.forEachChange(place) { entry, _ in
                 guard entry.isDifference else { return }

@@ -70,7 +70,7 @@ extension Store {
     /// - Throws: errors of reading them.
     public func erasures() throws -> [Erasure] {
         try checkOpen()
-        return try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.compactMap { line in
+        return try ErasureNote(storage.orders()).lines.compactMap { line in
             guard let order = try order(line) else { return nil }
             return Erasure(
                 id: EraseOrder.id(named: line.order), version: line.version, made: String(decoding: order.made, as: UTF8.self),
@@ -79,11 +79,11 @@ extension Store {
         }
     }
 
-    private func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+    func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
         guard let place = recordPlaces(of: line.version).first else { return nil }
         let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
         let json = try id.withUnsafeBytes { id -> [UInt8]? in
-            // The note may be older than a copy of the store that lacks the version's value.
             guard try records.findChange(place, id) != nil else { return nil }
             return try records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
         }
@@ -94,10 +94,17 @@ extension Store {
     // MARK: Finding
 
     /// Calls with the records of all versions, also of those that wait for others.
-    func forEachRecord(_ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
+    /// - Parameter ids: skips versions that changed none of these, as far as that is known without reading. Nil: none is skipped.
+    func forEachRecord(changing ids: Set<ValueID>? = nil, _ control: PacedControl, _ body: (VersionID, RecordPlace) throws -> Void) throws {
+        let hashes = ids.map { Set($0.map { $0.bytes.withUnsafeBytes(History.keyHash) }) }
         let (rows, waiting) = lock.withRead { (dag.rows.count, Array(pending.records.keys)) }
         for i in 0..<rows {
-            let found = lock.withRead { dag.isLive(i) ? (dag.id(UInt32(truncatingIfNeeded: i)), dag.rows[i].place) : nil }
+            let ordinal = UInt32(truncatingIfNeeded: i)
+            let found = lock.withRead { () -> (VersionID, RecordPlace)? in
+                guard dag.isLive(i) else { return nil }
+                if let hashes, let own = dag.keyHashes(of: ordinal), !own.contains(where: hashes.contains) { return nil }
+                return (dag.id(ordinal), dag.rows[i].place)
+            }
             guard let found else { continue }
             try control.step(1)
             try Memory.check()
@@ -129,21 +136,32 @@ extension Store {
             }
             ids = Set(equal.keys)
         }
+        var counted: Set<VersionID> = []
         var found: [VersionID: [Int]] = [:], chosen: [(VersionID, Int, ValueID, [UInt8], Int)] = []
         var all = ids
+        let ordered = try orderedChanges()
         func add(_ version: VersionID, _ index: Int, _ size: Int) {
             report.values &+= 1
             report.bytes &+= UInt64(size)
+            counted.insert(version)
             found[version, default: []].append(index)
         }
         try forEachRecord(control) { version, place in
             var i = -1
+            let named = Set(ordered[version] ?? [])
             do {
                 try records.forEachChange(place) { entry, _ in
                     i += 1
-                    guard entry.kind == .insert || entry.kind == .update, !entry.isHollow, !entry.id.starts(with: EraseOrder.reserved)
-                    else { return }
+                    guard entry.kind == .insert || entry.kind == .update, !entry.id.starts(with: EraseOrder.reserved) else { return }
                     let id = ValueID(unchecked: entry.id)
+                    if let digest = entry.digest, entry.isHollow {
+                        // The order names it as well, so that the bytes are not stored if they come from others.
+                        guard ids.contains(id), !named.contains(i),
+                            equal[id].map({ $0.size == entry.size && digest.elementsEqual($0.digest) }) ?? (query.version == nil)
+                        else { return }
+                        found[version, default: []].append(i)
+                        return
+                    }
                     var isWanted = false
                     if ids.contains(id) {
                         if let one = equal[id] {
@@ -174,7 +192,7 @@ extension Store {
             report.copies &+= 1
         }
         for version in found.keys { found[version]?.sort() }
-        report.versions = UInt64(found.count)
+        report.versions = UInt64(counted.count)
         return found
     }
 
@@ -198,11 +216,13 @@ extension Store {
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
         let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
             .map { $0.json }
-        let count = try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.count
-        guard count + orders.count <= ErasureNote.most else {
+        let note = try ErasureNote(storage.orders()), count = note.lines.count
+        let size = orders.reduce(note.bytes.count) { $0 + $1.count + 256 }
+        guard count + orders.count <= ErasureNote.most, size <= ErasureNote.mostBytes else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has \(count) orders to erase values, and holds at most \(ErasureNote.most). Erase more values at once.")
+                "\(description) has \(count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
+                    + "Erase more values at once.")
         }
         let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
         var isFirst = true
@@ -224,14 +244,16 @@ extension Store {
             guard isFirst else { continue }
             isFirst = false
             report.orders = orders.map(EraseOrder.id(of:))
+            // If the power fails between the two, the version is there, and its orders do not count.
+            try storage.sync()
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try storage.cacheChangeDurably(ErasureNote.name) { bytes in
-                var note = ErasureNote(bytes)
+            try storage.changeOrders { copies in
+                var note = ErasureNote(copies)
                 for json in orders {
                     let name = EraseOrder.name(of: json)
                     note.lines.removeAll { $0.order == name }
-                    note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false))
+                    note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
                 }
                 return note.bytes
             }
@@ -262,7 +284,7 @@ extension Store {
         let thread = llvs_shim_thread_number()
         erasureState.withLock { $0.follower = thread }
         defer { erasureState.withLock { $0.follower = nil } }
-        let open = try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.filter { !$0.isFollowed }
+        let open = try ErasureNote(storage.orders()).lines.filter { !$0.isFollowed }
         guard !open.isEmpty else { return [] }
         var targets: [VersionID: [Int]] = [:]
         for line in open {
@@ -286,8 +308,8 @@ extension Store {
         if waiting.isEmpty {
             let followed = Set(open.map(\.order))
             // Other handles may have added orders meanwhile.
-            try storage.cacheChangeDurably(ErasureNote.name) { bytes in
-                var note = ErasureNote(bytes)
+            try storage.changeOrders { copies in
+                var note = ErasureNote(copies)
                 for i in note.lines.indices where followed.contains(note.lines[i].order) { note.lines[i].isFollowed = true }
                 return note.bytes
             }
@@ -336,7 +358,7 @@ extension Store {
 
     /// Notes another record of a version, whose first record another handle may be about to remove. No later scan finds this one.
     func noteCopy(_ copy: RecordPlace, of place: RecordPlace) {
-        guard storage.canErase, lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return }
+        guard storage.canErase, lock.withRead({ erasureParts }) != nil || storage.ordersStamp() != 0 else { return }
         guard !storage.isGone(copy) else { return }
         erasureState.withLock { if $0.places.count < ErasureState.mostPlaces { $0.places[place] = copy } }
     }
@@ -345,7 +367,7 @@ extension Store {
     func whereNow(_ place: RecordPlace) -> RecordPlace? {
         let began = Clock.steady()
         guard place.segment != ProvisionalRecords.segment else { return nil }
-        guard lock.withRead({ erasureParts }) != nil || storage.cacheStamp(ErasureNote.name) != 0 else { return nil }
+        guard lock.withRead({ erasureParts }) != nil || storage.ordersStamp() != 0 else { return nil }
         let (isFruitless, moves, settled) = erasureState.withLock { (began < $0.fruitless + 1, $0.moves, $0.settled) }
         guard !isFruitless else { return nil }
         if let new = erasureState.withLock({ $0.newPlace(of: place) }), !storage.isGone(new) {
@@ -358,7 +380,7 @@ extension Store {
         }
         // A thread that scans cannot begin another scan.
         guard !isScanning else { return nil }
-        guard storage.isGone(place) || storage.cacheStamp(ErasureNote.name) != settled else { return nil }
+        guard storage.isGone(place) || storage.ordersStamp() != settled else { return nil }
         let ordinal = lock.withRead { dag.rows.firstIndex { $0.place == place } }
         storage.forgetScanned()
         _ = try? reloadHistory()
@@ -372,7 +394,7 @@ extension Store {
     }
 
     func isMoving(_ place: RecordPlace) -> Bool {
-        isScanning && storage.isGone(place) && storage.cacheStamp(ErasureNote.name) != 0
+        isScanning && storage.isGone(place) && storage.ordersStamp() != 0
     }
     private var isScanning: Bool { lock.withRead { commits.unpublished.scanner } == llvs_shim_thread_number() }
 
@@ -401,7 +423,7 @@ extension Store {
     /// - Parameter isOpening: whether nothing is in memory yet.
     /// - Returns: what the scan returned, and whether an order was open.
     func settleErasures<R>(isOpening: Bool = false, _ scan: () throws -> R) throws -> (R, isOpen: Bool) {
-        let stamp = storage.canErase ? storage.cacheStamp(ErasureNote.name) : 0
+        let stamp = storage.canErase ? storage.ordersStamp() : 0
         let isOpen = try stamp != 0 && hasOpenOrders()
         let result = try scan()
         if stamp != 0 || lock.withRead({ erasureParts }) != nil {
@@ -417,7 +439,7 @@ extension Store {
         return parts.state.withLock { $0.settled }
     }
     /// Returns whether orders were made or followed since they were settled.
-    func areErasuresNew(since settled: UInt64) -> Bool { storage.cacheStamp(ErasureNote.name) != settled }
+    func areErasuresNew(since settled: UInt64) -> Bool { storage.ordersStamp() != settled }
 
     /// Tells the storage which segments have records that are read.
     func noteUsedSegments() {
@@ -427,12 +449,12 @@ extension Store {
         storage.noteUsed(used)
     }
     private func hasOpenOrders() throws -> Bool {
-        try ErasureNote(storage.cacheGet(ErasureNote.name)).lines.contains { !$0.isFollowed }
+        try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
     }
 
     /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
     func hasOpenOrdersNow() -> Bool {
-        storage.cacheStamp(ErasureNote.name) != 0 && (try? hasOpenOrders()) ?? true
+        storage.ordersStamp() != 0 && (try? hasOpenOrders()) ?? true
     }
 
     /// Releases the memory that holds values, and where they were.
@@ -449,7 +471,7 @@ extension Store {
         differencing.forget()
         // Trees of indexes, too.
         GivingWay.forgetAll()
-        erasureState.withLock { $0.known = nil }
+        erasureState.withLock { ($0.known, $0.ordered) = (nil, nil) }
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.
@@ -477,7 +499,7 @@ extension Store {
 
     private func readErased() throws -> [VersionID: Set<ValueID>] {
         var values: [VersionID: Set<ValueID>] = [:]
-        for line in try ErasureNote(storage.cacheGet(ErasureNote.name)).lines {
+        for line in try ErasureNote(storage.orders()).lines {
             for (version, indexes) in try order(line)?.what ?? [:] {
                 guard let place = recordPlaces(of: version).first else { continue }
                 let wanted = Set(indexes)
@@ -562,4 +584,6 @@ struct ErasureState {
     var fruitless = -Double.infinity
     /// The values that orders name, by the versions that stored them. Nil: not read yet.
     var known: [VersionID: Set<ValueID>]?
+    /// The indexes of the changes that orders name, as the cache of that stamp has them. Nil: not read yet.
+    var ordered: (stamp: UInt64, changes: [VersionID: [Int]])?
 }

@@ -66,10 +66,12 @@ extension Store {
     /// - Returns: whether pending versions exist, which may wait for these.
     private func store<Items>(_ items: inout Items, keeping: Keeping) throws -> Bool
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
+        var isBesideErasure = false
         do {
             let settled = settledErasures
             try append(&items, keeping: keeping, withDifferences: settled != nil)
             if let settled, items.contains(where: { $0.hasDifferences }), areErasuresNew(since: settled) {
+                isBesideErasure = true
                 try appendWhole(&items, keeping: keeping)
             }
             try makeDurable(items)
@@ -77,6 +79,8 @@ extension Store {
             lock.withWrite { commits.unpublished.running -= 1 }
             throw error
         }
+        // The order may wait for the segment of this handle. If that fails, the next look for new versions tries again.
+        defer { if isBesideErasure { _ = try? lookForErasures(.none, isPatient: true) } }
         if case .maps(let view) = keeping {
             for item in items { maps.keep(item.ordinal, on: item.draft.first, count: item.draft.changes.count, item.mapped, view) }
         }

@@ -8,7 +8,7 @@ extension Store {
         public var changes: [Value.Change]
         /// Whether it matches its id, if that was checked already.
         package var vouching: Vouching?
-        /// The changes whose bytes are in a file of the storage already, by index. They have no data.
+        /// The changes whose bytes are in a file of the storage already, or that came without bytes, by index. They have no data.
         package var written: [Int: WrittenValue] = [:]
         /// Creates an unchecked version with its changes.
         public init(version: Version, changes: [Value.Change]) { self.version = version; self.changes = changes }
@@ -16,8 +16,8 @@ extension Store {
         /// Returns the same with the bytes of all values in memory.
         func inMemory(from storage: any Storage) throws -> ReceivedVersion {
             var whole = self
-            whole.written = [:]
-            for (i, value) in written where i >= 0 && i < changes.count {
+            whole.written = written.filter { $0.value.isHollow }
+            for (i, value) in written where i >= 0 && i < changes.count && !value.isHollow {
                 try Memory.expect(value.size, "A value that is to be repaired")
                 var data = [UInt8](repeating: 0, count: value.size)
                 try data.withUnsafeMutableBytes { try storage.readBlob(value.blob, at: 0, into: $0) }
@@ -71,12 +71,19 @@ extension Store {
         let order = predecessorsFirst(received, prepared)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
+        // Values that are stored without bytes, since an order of this device names them. They outlive the records.
+        let ordered = try orderedChanges(), lacking = try lackingBytes()
+        var stripped: [WrittenValue] = []
         do {
             for i in order {
                 guard var ready = prepared[i] else { continue }
                 try control.step()
                 do {
                     ready = try asMade(received[i].version, ready, beside: (drafts, batch)) { try control.step(0) }
+                    if let indexes = ordered[received[i].version.id] { ready.strip(indexes, received[i].version, &stripped) }
+                    if lacking.contains(received[i].version.id), try fillWhereHollow(received[i], ready.sorted) {
+                        results[i] = .repaired; continue
+                    }
                     if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) {
                         results[i] = .repaired; continue
                     }
@@ -96,12 +103,15 @@ extension Store {
                 }
             }
             try expectRoom(drafts.map { ($0.draft, received[$0.index].written) })
-            try withExtendedLifetime(received) { try Waiting.looking(at: waiting) { try store(drafts.map { ($0.ordinal, $0.draft) }) } }
+            try withExtendedLifetime((received, stripped)) {
+                try Waiting.looking(at: waiting) { try store(drafts.map { ($0.ordinal, $0.draft) }) }
+            }
         } catch {
             lock.withWrite { for draft in drafts { dag.drop(draft.ordinal) } }
             throw error
         }
         for draft in drafts { results[draft.index] = .added }
+        noteLacking(drafts.lazy.filter { !received[$0.index].written.isEmpty }.map { received[$0.index] })
         noteClocksAhead(drafts.lazy.map(\.draft))
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
@@ -145,6 +155,24 @@ extension Store {
         var vouching: Vouching
         /// The digests of the values that carry theirs in the record.
         var digests: [UInt8] = []
+
+        /// Removes the bytes of values.
+        /// - Parameters:
+        ///   - indexes: of the changes.
+        ///   - values: gets the values without bytes, which must outlive the changes.
+        mutating func strip(_ indexes: [Int], _ version: Version, _ values: inout [WrittenValue]) {
+            var isChanged = false
+            for i in indexes where sorted.indices.contains(i) && sorted[i].hasData && sorted[i].hollow == nil {
+                let value = WrittenValue(hollow: sorted[i].size, digest: sorted[i].digest)
+                values.append(value)
+                sorted[i].written = Unmanaged.passUnretained(value)
+                sorted[i].data = UnsafeRawBufferPointer(start: nil, count: 0)
+                isChanged = true
+            }
+            guard isChanged else { return }
+            digests = []
+            _ = version.vouching(RecordChanges(sorted), digests: &digests)
+        }
     }
 
     private func prepare(_ received: ReceivedVersion) throws -> Prepared {

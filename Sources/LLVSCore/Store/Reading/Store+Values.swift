@@ -182,16 +182,7 @@ extension Store {
     /// Returns what a version recorded, in byte order of the ids, with the bytes.
     public func changes(madeIn id: VersionID) throws -> [Value.Change] {
         var out: [Value.Change] = []
-        try forEachChange(madeIn: id) { change in
-            let key = ValueID(unchecked: change.id)
-            switch change.kind {
-            case .insert: out.append(.insert(key, data: Array(change.data)))
-            case .update: out.append(.update(key, data: Array(change.data)))
-            case .remove: out.append(.remove(key))
-            case .preserve: if let stored = change.storedVersion { out.append(.preserve(.init(id: key, version: stored))) }
-            case .preserveRemoval: out.append(.preserveRemoval(key))
-            }
-        }
+        try forEachChange(madeIn: id) { if let change = Value.Change(copying: $0) { out.append(change) } }
         return out
     }
 

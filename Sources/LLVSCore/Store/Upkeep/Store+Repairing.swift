@@ -32,17 +32,43 @@ extension Store {
     /// Returns whether a version was present and damaged, and was repaired.
     /// - Parameter sorted: its changes, borrowed from it.
     func repairWhereDamaged(_ received: ReceivedVersion, _ sorted: [RecordChange], isVerifying: Bool) throws -> Bool {
-        guard let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) }) else {
-            return false
-        }
-        guard !received.written.isEmpty else {
-            try withExtendedLifetime(received) { try repair(damaged, received, sorted) }
-            return true
-        }
-        // A damaged version is compared value by value.
-        let whole = try received.inMemory(from: storage)
-        try withExtendedLifetime(whole) { try repair(damaged, whole, try sortedChanges(whole)) }
+        // What comes without bytes repairs nothing.
+        guard !received.written.values.contains(where: \.isHollow),
+            let damaged = try ofOne(received.version.id, { try damagedOrdinal(received.version.id, isVerifying: isVerifying) })
+        else { return false }
+        try repair(damaged, received, sorted)
         return true
+    }
+
+    /// Returns whether a version was present without bytes of values, and has bytes now. Values that an order of this device names stay
+    /// without.
+    /// - Parameter sorted: its changes, borrowed from it.
+    func fillWhereHollow(_ received: ReceivedVersion, _ sorted: [RecordChange]) throws -> Bool {
+        let id = received.version.id
+        guard !received.written.values.contains(where: \.isHollow), try lackingBytes().contains(id),
+            let ordinal = lock.withRead({ dag.ordinal(of: id) })
+        else { return false }
+        let place = place(of: ordinal), hollow = try records.hollowCount(place)
+        guard hollow > sorted.count(where: { $0.hollow != nil }) else { return false }
+        try repair(ordinal, received, sorted, isFilling: true)
+        noteFilled(id)
+        return true
+    }
+
+    private func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange], isFilling: Bool = false) throws {
+        guard received.written.values.contains(where: { !$0.isHollow }) else {
+            return try withExtendedLifetime(received) { try repairInMemory(ordinal, received, sorted, isFilling: isFilling) }
+        }
+        // The version is compared value by value.
+        let whole = try received.inMemory(from: storage)
+        try withExtendedLifetime(whole) {
+            var changes = try sortedChanges(whole)
+            for i in changes.indices where i < sorted.count && sorted[i].hollow != nil {
+                changes[i].written = sorted[i].written
+                changes[i].data = UnsafeRawBufferPointer(start: nil, count: 0)
+            }
+            try repairInMemory(ordinal, whole, changes, isFilling: isFilling)
+        }
     }
 
     /// An error of one version's repair must not keep other versions out.
@@ -56,17 +82,18 @@ extension Store {
         }
     }
 
-    /// Repairs a present version.
+    /// Repairs a present version. Values that an order of this device names are without bytes among the changes.
+    /// - Parameter isFilling: whether values without bytes get theirs.
     /// - Throws: `.versionMismatch` if its valid parts, or what is known of its damaged ones, belong to another version; errors of the
     ///   storage.
-    func repair(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange]) throws {
+    private func repairInMemory(_ ordinal: UInt32, _ received: ReceivedVersion, _ sorted: [RecordChange], isFilling: Bool) throws {
         let (place, row) = lock.withRead { (dag.rows[Int(ordinal)].place, dag.rows[Int(ordinal)]) }
         try checkSameHeader(received.version, row, ordinal, place)
-        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.data.count) }) == row.valueDataSize else {
+        guard sorted.count == Int(row.changeCount), sorted.reduce(UInt64(0), { $0 &+ UInt64($1.size) }) == row.valueDataSize else {
             throw Store.isAnother(received.version.id)
         }
         let found = try ofOne(received.version.id) {
-            let found = try compare(sorted, with: place, of: received.version.id)
+            let found = try compare(sorted, with: place, of: received.version.id, isFilling: isFilling)
             for (blob, i) in found.damagedBlobs { try storage.replaceBlob(blob, sorted[i].data, digest: SHA256.digest(sorted[i].data)) }
             return found
         }
@@ -122,7 +149,8 @@ extension Store {
             }
         }
         records.knownDamage.forget(received.version.id, at: place)
-        Log.write(.info, "Version \(received.version.id) in \(description) was damaged, and is whole again.")
+        let news = isFilling ? "lacked bytes, and has them now" : "was damaged, and is whole again"
+        Log.write(.info, "Version \(received.version.id) in \(description) \(news).")
     }
 
     /// Returns the clock's time from the record of a version, if it bounds when the version was made.
@@ -165,7 +193,7 @@ extension Store {
     }
 
     /// Compares changes with what can be read of a record.
-    private func compare(_ sorted: [RecordChange], with place: RecordPlace, of id: VersionID) throws -> Comparison {
+    private func compare(_ sorted: [RecordChange], with place: RecordPlace, of id: VersionID, isFilling: Bool) throws -> Comparison {
         var result = Comparison(), i = 0
         do {
             try records.forEachChange(place) { entry, header in
@@ -173,16 +201,19 @@ extension Store {
                 let change = sorted[i]
                 switch entry.kind {
                 case .insert, .update:
-                    guard change.kind == .insert || change.kind == .update, change.data.count == entry.size,
-                        entry.digest.map({ $0.elementsEqual(SHA256.digest(change.data)) }) ?? true
+                    guard change.kind == .insert || change.kind == .update, change.size == entry.size,
+                        entry.digest.map({ $0.elementsEqual(change.digest) }) ?? true
                     else { throw Store.isAnother(id) }
                     if entry.isHollow {
+                        guard !isFilling || change.hollow != nil else { result.isRecordDamaged = true; i += 1; return }
                         result.hollow.append((i, WrittenValue(hollow: entry.size, digest: entry.digest.map { Array($0) } ?? [])))
                         i += 1
                         return
                     }
                     if let blob = entry.blob { result.blobs.append((blob, entry.size)) }
                     do {
+                        // The order to erase it may not be followed yet.
+                        guard change.hollow == nil else { result.isRecordDamaged = true; i += 1; return }
                         try records.withValue(entry, in: place, of: id) { if !Bytes.equal($0, change.data) { throw Store.isAnother(id) } }
                     } catch let error as StoreError where error.code.isDamage {
                         if let blob = entry.blob { result.damagedBlobs.append((blob, i)) } else { result.isRecordDamaged = true }

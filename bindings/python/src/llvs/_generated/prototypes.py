@@ -42,7 +42,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_statistics": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), borrowed("llvs_statistics*"), ERROR]),
     "llvs_store_size": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_size_options*"), owned("llvs_size_report**"), ERROR]),
     "llvs_size_report_free": (None, [owned("llvs_size_report*")]),
-    "llvs_store_erase": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_erase_options*"), owned("llvs_erase_report**"), ERROR]),
+    "llvs_store_erase": (STATUS, [
+        borrowed("llvs_store*"), borrowed("llvs_erase_options*"), borrowed("llvs_control*"), owned("llvs_erase_report**"), ERROR,
+    ]),
     "llvs_erase_report_free": (None, [owned("llvs_erase_report*")]),
     "llvs_store_erasures": (STATUS, [borrowed("llvs_store*"), owned("llvs_erasure_list**"), ERROR]),
     "llvs_erasure_list_free": (None, [owned("llvs_erasure_list*")]),

@@ -240,7 +240,6 @@ class llvs_erase_options(ctypes.Structure):
         ("containing", llvs_bytes),
         ("replacement", llvs_bytes),
         ("why", llvs_bytes),
-        ("control", c_void_p),
     ]
 
 

@@ -183,10 +183,8 @@ class Maintenance(Handle):
             given = getattr(options, field)
             given.data, given.size = address(data), len(data)
         pointer = ctypes.c_void_p()
-        control = Control(progress, cancel)
-        options.control = control.address
-        with self._call as store, control:
-            lib.llvs_store_erase(store, byref(options), byref(pointer))
+        with self._call as store, Control(progress, cancel) as control:
+            lib.llvs_store_erase(store, byref(options), control, byref(pointer))
         try:
             report = _structs.llvs_erase_report.from_address(pointer.value or 0)
             return EraseReport(
