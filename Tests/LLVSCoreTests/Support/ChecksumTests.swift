@@ -21,7 +21,7 @@ import Testing
 
     /// Runs of more than 12 KiB are read at three places at a time.
     @Test func largeRunsHaveTheChecksumOfTheirParts() {
-        let data = RepairTests.noise(1, 100_000)
+        let data = Filling.noise(1, 100_000)
         data.withUnsafeBytes { bytes in
             for size in [12_287, 12_288, 12_289, 20_000, 24_575, 24_576, 24_583, 99_000] {
                 for start in [0, 1, 7] {

@@ -188,11 +188,11 @@ import Testing
     @Test(arguments: [0, 1]) func largeDifferencesComeBack(kind: Int) throws {
         try withTemporaryDirectory { directory in
             var store = try Self.open(kind, directory)
-            var text = DeflateTests.text(30_000, 1), saved: [(VersionID, [UInt8])] = []
+            var text = Filling.words(30_000, 1), saved: [(VersionID, [UInt8])] = []
             var head = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
             for i in 0..<12 {
                 let place = i * 2_000
-                text.replaceSubrange(place..<place + 6_000, with: RepairTests.noise(UInt64(i), 5_000) + DeflateTests.text(1_000, 90))
+                text.replaceSubrange(place..<place + 6_000, with: Filling.noise(UInt64(i), 5_000) + Filling.words(1_000, 90))
                 head = try store.makeVersion(basedOn: head, changes: [.update(id("note"), data: text)]).id
                 saved.append((head, text))
             }
@@ -208,7 +208,7 @@ import Testing
     @Test(arguments: [0, 1]) func largeValuesAreDifferencesAsWell(kind: Int) throws {
         try withTemporaryDirectory { directory in
             var store = try Self.open(kind, directory)
-            var text = DeflateTests.text(1_200_000, 3)
+            var text = Filling.words(1_200_000, 3)
             let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
             var saved = [(first, text)] + (try Self.edit(store, from: first, &text, 6))
             // Some more after opening, when nothing about the value is in memory.
@@ -225,7 +225,7 @@ import Testing
             #expect(try store.statistics().differences == 4)
             try Self.expect(saved, in: store)
             // A value of more than 4 MiB is whole.
-            let vast = DeflateTests.text(2_200_000, 5)
+            let vast = Filling.words(2_200_000, 5)
             var last = try store.makeVersion(basedOn: saved[saved.count - 1].0, changes: [.update(id("note"), data: vast + vast)]).id
             saved.append((last, vast + vast))
             #expect(try store.statistics().differences == 4)
@@ -266,7 +266,7 @@ import Testing
     @Test func aDamagedFileOfABaseIsReported() throws {
         try withTemporaryDirectory { directory in
             var store = try Self.open(0, directory)
-            var text = DeflateTests.text(1_200_000, 3)
+            var text = Filling.words(1_200_000, 3)
             let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("note"), data: text)]).id
             let saved = try Self.edit(store, from: first, &text, 3)
             try store.close()
