@@ -97,7 +97,14 @@ class Page:
         def one() -> Optional[WebElement]:
             return next((found for found in self.all(selector) if text in found.text and found.is_displayed()), None)
 
-        self.wait(one, text).click()
+        def clicked() -> bool:
+            # An element that is replaced between the two cannot be clicked; then the new one is.
+            found = one()
+            if found:
+                found.click()
+            return found is not None
+
+        self.wait(clicked, text)
 
     def hold(self, part: str, count: int = 1) -> None:
         """Holds the next answers whose addresses contain this text, until `release`: later answers arrive before them."""

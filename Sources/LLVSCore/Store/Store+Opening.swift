@@ -235,6 +235,11 @@ extension Store {
                 }
                 return (try waiting.map { try admit([$0]) } ?? [], nil)
             }
+            if isWaiting, mayLackBase(knownPlace), !header.hasDifferences, try digestOfWhole(place) != nil {
+                // This one needs no base. The other's may be known only later, and have no bytes then.
+                lock.withWrite { _ = pending.remove(header.id) }
+                return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+            }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             if isWaiting, prevailing.place == place, !loading || prevailing.isFirstDamaged {
                 lock.withWrite { _ = pending.remove(header.id) }

@@ -136,10 +136,12 @@ function frame(now) {
 }
 
 async function takeBack(what) {
+  const from = location.hash;
   try {
     const done = await change(what, { at: summary.work });
     say(done.message);
-    if (done.version) go(at("version", [done.version.id]));
+    // Whoever went to another view meanwhile stays there.
+    if (done.version && location.hash === from) go(at("version", [done.version.id]));
   } catch (problem) {
     say(problem.message);
   }
