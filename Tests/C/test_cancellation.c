@@ -31,6 +31,7 @@ enum kind {
     OPEN_COORDINATED,
     COUNT,
     MEASURE,
+    ERASE,
     LIST_HEADS,
     LIST_BRANCH,
     SUCCESSORS,
@@ -75,6 +76,7 @@ static const char *const names[KINDS] = { "verify",
                                           "open a coordinator",
                                           "count",
                                           "measure",
+                                          "erase",
                                           "list heads",
                                           "list the heads of a branch",
                                           "successors",
@@ -337,6 +339,18 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
         llvs_statistics statistics = LLVS_STATISTICS_INIT;
         status = llvs_store_statistics(s->store, control, &statistics, error);
         if (status == LLVS_OK) assert_int_equal(statistics.versions, VERSIONS);
+        return status;
+    }
+    case ERASE: {
+        llvs_erase_options options = LLVS_ERASE_OPTIONS_INIT;
+        llvs_erase_report *report;
+        options.dry_run = 1;
+        options.containing = llvs_str("no value has this");
+        status = llvs_store_erase(s->store, &options, control, &report, error);
+        if (status == LLVS_OK) {
+            assert_int_equal(report->values, 0);
+            llvs_erase_report_free(report);
+        }
         return status;
     }
     case MEASURE: {

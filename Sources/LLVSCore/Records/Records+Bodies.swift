@@ -20,12 +20,21 @@ extension Records {
         into target: UnsafeMutableRawBufferPointer?, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         var isCalled = false, anew = anew
-        try lookingAgain(place, isDone: { isCalled }) { place in
-            defer { anew = true }
-            try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
-                isCalled = true
-                try body($0)
+        func read(_ place: RecordPlace, _ entry: MapEntry) throws {
+            try lookingAgain(place, isDone: { isCalled }) { place in
+                defer { anew = true }
+                try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
+                    isCalled = true
+                    try body($0)
+                }
             }
+        }
+        do { try read(place, entry) } catch let error as StoreError
+            where error.code.isGone && !isCalled && error.versionID != stored.description
+        {
+            // The base was erased while the value was saved: then another record has the value whole.
+            guard let other = erasures?.otherRecord(of: stored, than: place) else { throw error }
+            try read(other, MapEntry(version: entry.version, size: MapEntry.unknownSize, bodyOffset: 0))
         }
     }
 

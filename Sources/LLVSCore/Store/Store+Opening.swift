@@ -78,7 +78,7 @@ extension Store {
         while true {
             left -= 1
             do { return try read() } catch let error as StoreError
-                where error.code.isDamage && left > 0 && storage.ordersStamp() != 0
+                where (error.code.isDamage || error.code.isGone) && left > 0 && storage.ordersStamp() != 0
             {} catch let moved as RecordMoved { if left <= 0 { throw moved.error } }
             storage.forgetScanned()
             again()

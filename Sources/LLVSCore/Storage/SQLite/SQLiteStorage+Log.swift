@@ -26,6 +26,15 @@ extension SQLiteStorage {
     /// Returns whether the log was truncated. It may become shorter once all of it is in the database, so the database is asked how much
     /// it has.
     private func isCut(_ writer: SQLiteConnection, _ size: Int64, _ doing: String) throws -> Bool {
+        // Another process can write the log, or truncate it after a checkpoint, between the two looks.
+        var size = size
+        for _ in 0..<3 {
+            guard try isShort(writer, size, doing) else { return false }
+            size = Int64(clamping: logSizeOnDisk ?? .max)
+        }
+        return try isShort(writer, size, doing)
+    }
+    private func isShort(_ writer: SQLiteConnection, _ size: Int64, _ doing: String) throws -> Bool {
         let page = try writer.integer("PRAGMA page_size", doing: doing)
         var frames: Int64 = 0
         do {

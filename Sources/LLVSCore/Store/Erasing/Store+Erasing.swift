@@ -50,17 +50,20 @@ extension Store {
     private func eraseNow(_ query: ErasureQuery, _ control: OperationControl) throws -> ErasureReport {
         let paced = control.paced(.writing, doing: "Erasing values of \(description)")
         var report = ErasureReport()
-        let found = try find(query, &report, paced)
-        if query.isDryRun {
+        // If something cannot be erased, the call fails before anything is ordered.
+        let found = try withRecordsThatMove(times: 4) {
+            report = ErasureReport()
+            let found = try find(query, &report, paced)
             report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
-            return report
+            return found
+        } again: {
+            _ = try? scanAgain(paced)
         }
+        if query.isDryRun { return report }
         guard !found.isEmpty else {
             report.waiting = try followOrders(paced)
             return report
         }
-        // If something cannot be erased, the call fails before anything is ordered.
-        report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
         try save(found, query, &report)
         report.waiting = try followOrders(.none)
         return report
@@ -393,6 +396,15 @@ extension Store {
         return lock.withRead { dag.rows[ordinal].place }
     }
 
+    func otherRecord(of version: VersionID, than place: RecordPlace) -> RecordPlace? {
+        let began = Clock.steady()
+        guard !isScanning, storage.ordersStamp() != 0, erasureState.withLock({ began >= $0.fruitless + 1 }) else { return nil }
+        storage.forgetScanned()
+        _ = try? reloadHistory()
+        if let now = recordPlaces(of: version).first, now != place { return now }
+        erasureState.withLock { $0.fruitless = Clock.steady() }
+        return nil
+    }
     func isMoving(_ place: RecordPlace) -> Bool {
         isScanning && storage.isGone(place) && storage.ordersStamp() != 0
     }
@@ -524,6 +536,8 @@ struct RecordMoved: Error {
 protocol KnownErasures: AnyObject, Sendable {
     /// Returns where to read a record in which damage was found; nil if there is no other place.
     func whereNow(_ place: RecordPlace) -> RecordPlace?
+    /// Returns the place of another record of a version, in which a value was a difference whose base has no bytes; nil if there is none.
+    func otherRecord(of version: VersionID, than place: RecordPlace) -> RecordPlace?
     /// Returns whether this thread scans the storage, and another handle removed the record from its place meanwhile.
     func isMoving(_ place: RecordPlace) -> Bool
     /// Returns whether an order that counts on this device names a value.
