@@ -162,8 +162,9 @@ public final class Store: @unchecked Sendable {
         records.erasures = self
         guard loading else { return }
         let control = options.control.paced(.reading, doing: "Opening \(storage.description)")
+        var isOpen = false
         do {
-            let (_, isOpen) = try settleErasures(isOpening: true) { try load(control) }
+            (_, isOpen) = try settleErasures(isOpening: true) { try load(control) }
             if isOpen || areErasuresNew(since: settledErasures ?? 0) {
                 // While another handle moves records from file to file, a listing of the files can miss both.
                 storage.forgetScanned()
@@ -182,7 +183,7 @@ public final class Store: @unchecked Sendable {
                 + "waiting\(Log.duration(since: began))."
         )
         // Orders may be newer than the caches: a database may have been put back from a copy.
-        if hasNewsOfErasures || storage.ordersStamp() != 0 && hasOpenOrdersNow() {
+        if hasNewsOfErasures || isOpen {
             erasureState.withLock { $0.isNews = false }
             followIfOrdered()
         }

@@ -245,6 +245,8 @@ package enum System {
         var names: UInt64
         /// The permissions, as for `chmod`.
         package var permissions: UInt32
+        /// A number, not 0, that differs once the file was replaced or changed.
+        package var stamp: UInt64 { (inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: changed) ^ size << 32) | 1 }
     }
 
     /// Returns the status of an entry in an open directory; for a symbolic link, of the link itself.

@@ -364,8 +364,7 @@ extension FileStorage {
         try directory.syncDirectory(directory.root, options.system)
     }
     package func ordersStamp() -> UInt64 {
-        guard let status = try? ordersFile.file(ErasureNote.name).status() else { return 0 }
-        return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed) ^ status.size << 32) | 1
+        (try? ordersFile.file(ErasureNote.name).status())?.stamp ?? 0
     }
 }
 

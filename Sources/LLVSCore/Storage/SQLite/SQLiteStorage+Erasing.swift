@@ -189,7 +189,6 @@ extension SQLiteStorage {
     }
     private var ordersPath: String { path + "-erasures" }
     package func ordersStamp() -> UInt64 {
-        guard let status = try? System.status(ordersPath) else { return 0 }
-        return (status.inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: status.changed) ^ status.size << 32) | 1
+        (try? System.status(ordersPath))?.stamp ?? 0
     }
 }

@@ -15,8 +15,11 @@ extension Store {
     ///   - control: checked with the stage `.writing`, until the order is saved.
     /// - Throws: `.unsupported` if the storage cannot replace records, `.invalidArgument` for ids under `__llvs_forget/` and an empty
     ///   query, `.unknownVersion`, `.readOnly`, `.damaged` if a value to erase has no recorded digest and cannot be read, `.tooLarge` if
-    ///   there are 65,536 orders, `.cancelled`, errors of making versions and of the storage.
-    /// - Complexity: O(versions + their changes). It reads the values as well if it searches by bytes.
+    ///   there are 65,536 orders, or 64 MiB of them, `.busy` if another handle changes the orders for seconds, `.cancelled`, errors of
+    ///   making versions and of the storage. If another process saves or erases at the same moment, also `.erased`, `.forgotten` or
+    ///   `.damaged`: call again.
+    /// - Complexity: O(versions + their changes). It reads the values as well if it searches by bytes. In SQLite it writes the whole
+    ///   database.
     @discardableResult
     public func erase(_ query: ErasureQuery, control: OperationControl = OperationControl()) throws -> ErasureReport {
         if query.isDryRun { try checkOpen() } else { try checkWritable("Erasing values") }
