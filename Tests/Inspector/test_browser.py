@@ -684,6 +684,13 @@ def test_lists_in_a_narrow_view_and_a_decision_that_was_made(show: Open) -> None
             assert max(page.script(edge)) <= inside, wide
     finally:
         resize(page.driver, 1440, 900)
+    # A redo whose answer arrives late does not lead away from where the user went meanwhile.
+    page.hold("change/redo")
+    page.click("Redo")
+    page.held()
+    page.go("#/heads", "heads")
+    page.release()
+    assert page.script("return location.hash") == "#/heads"
 
 
 def test_the_words_of_a_merge_are_in_sight(show: Open) -> None:
