@@ -107,29 +107,30 @@ class Page:
         self.wait(clicked, text)
 
     def hold(self, part: str, count: int = 1) -> None:
-        """Holds the next answers whose addresses contain this text, until `release`: later answers arrive before them."""
+        """Holds the answers to the next requests whose addresses contain this text, until `release`: later answers arrive before them."""
         self.script("""
             let [part, left] = arguments;
             const ask = window.asks ??= window.fetch;
-            window.held = [];
+            const held = window.held = [];
             window.fetch = async (...given) => {
-              const isHeld = String(given[0]).includes(part) && left-- > 0;
+              if (!String(given[0]).includes(part) || left-- <= 0) return ask(...given);
+              // In the order of the requests: two answers may arrive in either order.
+              const one = { release: null };
+              held.push(one);
               const answer = await ask(...given);
-              if (isHeld) {
-                await answer.clone().arrayBuffer();
-                await new Promise((done) => window.held.push(done));
-              }
+              await answer.clone().arrayBuffer();
+              await new Promise((done) => { one.release = done; });
               return answer;
             };""", part, count)
 
     def held(self, count: int = 1) -> None:
         """Waits until this number of answers is held."""
-        self.wait(lambda: self.script("return window.held.length") == count, "the answer that is held")
+        self.wait(lambda: self.script("return window.held.filter((one) => one.release).length") == count, "the answer that is held")
 
     def release(self) -> None:
-        """Releases the first answer that is held, and waits until the page has processed it."""
-        self.wait(lambda: self.script("return window.held.length") > 0, "the answer that is held")
-        self.script("window.held.shift()()")
+        """Releases the answer to the first request that is held, and waits until the page has processed it."""
+        self.wait(lambda: self.script("return Boolean(window.held[0]?.release)"), "the answer that is held")
+        self.script("window.held.shift().release()")
         self.drawn()
 
     def drawn(self) -> None:
