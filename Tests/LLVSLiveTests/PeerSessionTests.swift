@@ -575,7 +575,7 @@ import Testing
             let exchange = Exchange(
                 store: b,
                 transport: layout == "interchange"
-                    ? place : PackedTransport(try FolderRemoteFiles(place, isDurable: false), settings: PackedSettings()))
+                    ? place : PackedTransport(FolderRemoteFiles(place, isDurable: false), settings: PackedSettings()))
             var control = OperationControl()
             control.leavesToMakers = true
             #expect(try Set(exchange.send(control: control).versions).isSuperset(of: [theirs, mine]), "\(layout)")
