@@ -498,7 +498,7 @@ class Goals:
 
     def show(self):
         if self.rows:
-            print(f"\n  {'the goals':66}{'at most':>10}   {'reached':34}")
+            print(f"\n  {'the goals (of times, 0.02 more is within what two runs differ)':66}{'at most':>10}   {'reached':34}")
         for what, wanted, reached, is_met in self.rows:
             print(f"  {what:66}{wanted:>10}   {reached:34}{'yes' if is_met else 'NO'}")
 
