@@ -127,6 +127,12 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.openConflicts(at: version, query, control: $0) }
     }
 
+    /// Returns the changes that resolve a conflict at a version. Save them on that version.
+    /// - Throws: the errors of the function without `async`.
+    public func resolve(_ conflict: Conflict, with choice: Choice, at version: VersionID) async throws -> [Value.Change] {
+        try await onOwnThreadUnlessCancelled { try self.resolve(conflict, with: choice, at: version) }
+    }
+
     /// Makes a version that undoes another one, and keeps what came after it.
     /// - Parameters:
     ///   - version: the version to undo.

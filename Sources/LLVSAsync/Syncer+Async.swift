@@ -82,6 +82,40 @@ extension PeerListener {
     }
 }
 
+extension PeerLink {
+    /// Connects a store to the one that `PeerListener` offers at an address.
+    /// - Parameters:
+    ///   - store: the store to exchange. It must be writable.
+    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path.
+    ///   - options: the identity of this side, and the pairing.
+    ///   - seconds: the timeout for connecting.
+    /// - Throws: the errors of the initialiser.
+    public static func connect(
+        _ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10
+    ) async throws -> PeerLink {
+        try await onOwnThread { _ in try PeerLink(store, to: address, options: options, within: seconds) }
+    }
+
+    /// Waits until both stores are in step, including everything that is in this store now, or until the link ends.
+    /// - Parameter seconds: the timeout.
+    /// - Returns: whether they are in step.
+    /// - Throws: the error by which the link ended; `CancellationError`, and then the link goes on.
+    @discardableResult
+    public func wait(within seconds: Double = .infinity) async throws -> Bool {
+        let token = CancelToken()
+        return try await withTaskCancellationHandler {
+            try await onOwnThread { _ in try self.wait(seconds, unless: token) }
+        } onCancel: {
+            token.cancel()
+            wakeWaiting()
+        }
+    }
+
+    /// Sends what is queued, says goodbye, and waits until the other side does so, or for the given seconds. Then the link ends.
+    /// Cancelling the task does not stop this.
+    public func close(within seconds: Double = 10) async { await onThreadOfItsOwn { self.close(within: seconds) } }
+}
+
 extension Salvage {
     /// Copies what is whole in a damaged store into a new one.
     /// - Parameters:
@@ -137,4 +171,13 @@ extension PeerListener {
     /// - Returns: the connection; nil if none came in that time.
     /// - Throws: the errors of the function without `async`.
     public func accept(within limit: Duration) async throws -> PeerLink? { try await accept(within: limit / .seconds(1)) }
+}
+
+extension PeerLink {
+    /// Waits until both stores are in step, including everything that is in this store now, or until the link ends.
+    /// - Parameter limit: how long to wait.
+    /// - Returns: whether they are in step.
+    /// - Throws: the error by which the link ended; `CancellationError`, and then the link goes on.
+    @discardableResult
+    public func wait(within limit: Duration) async throws -> Bool { try await wait(within: limit / .seconds(1)) }
 }

@@ -3,6 +3,14 @@ import LLVSAsync
 import LLVSTestSupport
 import Testing
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Musl)
+import Musl
+#else
+import Glibc
+#endif
+
 /// For calls whose result nothing depends on.
 private func done<R>(_ result: R) -> Bool { true }
 
@@ -59,6 +67,12 @@ private func done<R>(_ result: R) -> Bool { true }
             ("conflicts", { try await store.conflicts(between: a.id, and: b.id).items.map(\.id) == ["x"] }),
             ("explain", { try await store.explain(merged.id).items.map(\.id) == ["x"] }),
             ("openConflicts", { try await store.openConflicts(at: last.id).isEmpty }),
+            ("resolve", {
+                for one in try await store.explain(merged.id).items {
+                    if try await store.resolve(one, with: .older, at: last.id).map(\.id).first != "x" { return false }
+                }
+                return true
+            }),
             ("size", { try await store.size().versions == 5 }), ("verify", { try await store.verify().isWhole }),
             ("compact", { done(try await store.compact()) }), ("erase", { try await store.erase(query).values == 0 }),
             ("erasures", { try await store.erasures().isEmpty }),
@@ -204,6 +218,39 @@ private func done<R>(_ result: R) -> Bool { true }
     }
 
     /// A closure that would wait for ever ends with its task.
+    @Test func ofLinks() async throws {
+        let here = try Store(path: "", options: memory), there = try Store(path: "", options: memory)
+        let version = try here.set(["x": "1"], nil), bytes = try Pairing.random()
+        let listener = try PeerListener(at: "127.0.0.1:0", options: PeerSession.Options())
+        try listener.offer(there, Pairing(bytes))
+        let options = PeerSession.Options(pairing: try Pairing(bytes))
+        let link = try await PeerLink.connect(here, to: listener.address, options: options)
+        await Self.check([
+            ("wait", { try await link.wait() }), ("wait in a time", { try await link.wait(within: .seconds(600)) }),
+        ])
+        #expect(try await there.value("x", at: version.id)?.text == "1")
+        #expect(await Self.throwsCancellation { await link.close() } == false)
+        #expect(link.hasEnded)
+        listener.close()
+
+        // The other end says nothing, so the stores are never in step.
+        var ends: [Int32] = [0, 0]
+        #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        let silent = try PeerLink(PeerSession(here, options: options), over: ends[0])
+        let (begun, begin) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            begin.yield()
+            return try await silent.wait()
+        }
+        for await _ in begun { break }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!silent.hasEnded)
+        silent.stop()
+        close(ends[1])
+        for store in [here, there] { try await store.close() }
+    }
+
     @Test func cancelledWhileTheClosureWaits() async throws {
         let store = try Store(path: "", options: memory)
         _ = try store.set(["x": "1"], nil)

@@ -25,6 +25,10 @@ public struct Pairing: Sendable {
         liveKey = try Secret(UnsafeRawBufferPointer(rebasing: bytes[16...]))
     }
 
+    /// - Parameter bytes: 48 bytes, as `random` drew them on one of the devices.
+    /// - Throws: `.invalidArgument`.
+    public init(_ bytes: [UInt8]) throws { self = try bytes.withUnsafeBytes { try Pairing($0) } }
+
     package init(storeID: [UInt8], liveKey: Secret) { self.storeID = storeID; self.liveKey = liveKey }
 
     /// The bytes that it was created from.
