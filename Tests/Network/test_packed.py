@@ -70,7 +70,7 @@ def test_large_values(place: Place, new_store: Any) -> None:
     assert second.at(version)["large"] == data
 
 
-def test_many_exchanges_are_folded(place: Place, new_store: Any) -> None:
+def test_packs_of_many_exchanges_are_merged(place: Place, new_store: Any) -> None:
     first, second = new_store(), new_store()
     for number in range(20):
         save(first, f"n{number}")

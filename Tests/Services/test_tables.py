@@ -20,7 +20,7 @@ PITFALLS = {
     1: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
     2: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
     3: [SIMULATION + "rulesThatAreBrokenAreNoticed"],
-    4: [SIMULATION + "rulesThatAreBrokenAreNoticed", LISTING + "nothingGoesByAFoldThatCameBackWithOtherBytes"],
+    4: [SIMULATION + "rulesThatAreBrokenAreNoticed", LISTING + "nothingIsDeletedForAMergedPackWithOtherBytes"],
     5: ["test_clouds.py::test_stale_lists", "test_cloudkit_exchange.py::test_stale_lists", PACKED + "whatIsNotThereYetIsTakenLater"],
     6: ["test_gdrive.py::test_a_long_list_is_followed_by_its_changes", "test_gdrive.py::test_changes_that_the_service_has_forgotten",
         "test_onedrive.py::test_changes_that_the_service_has_forgotten", "test_box.py::test_events_are_a_hint",

@@ -202,7 +202,7 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == data)
     }
 
-    @Test func foldsAndDeletes() throws {
+    @Test func mergesPacksAndDeletesTheReplaced() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         var most = 0
         for n in 0..<100 {
@@ -270,7 +270,7 @@ import Testing
 
     /// The remote is reset to a state before a merge of packs. The device that merged them still deletes the replaced packs, and then
     /// disappears. The other devices notice the loss.
-    @Test func whatAFoldThatWasLostReplacedIsSentAgain() throws {
+    @Test func versionsOfALostMergedPackAreSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
         for n in 0..<2 {
             try a.save("n\(n)")
