@@ -128,7 +128,7 @@ def test_files_that_are_swapped_are_none(made: Made, new_store: Callable[[], llv
     assert len(new.exchange(files).retrieved) == 5
 
 
-def test_old_keys_take_nobody_back(made: Made, new_store: Callable[[], llvs.Store]) -> None:
+def test_old_keys_readmit_no_device(made: Made, new_store: Callable[[], llvs.Store]) -> None:
     """A former member kept its keys, and sets the files of keys back to what they were: nothing is sent with these."""
     files, ann, bob = dict(made.files), Device(new_store(), made.ann), Device(new_store(), made.bob)
     for device in (ann, bob):

@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
     assert made.device.secret not in repr(made.device)
 
 
-def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+def test_names_reveal_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     """A reader who knows a value cannot find out whether the place has it: the name of a large value is a keyed digest."""
     told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
     clear, store = tmp_path / "clear", new_store()

@@ -66,7 +66,7 @@ import Testing
         #expect(try store.heads() == [merged] && store.count(at: merged.id) == 41)
     }
 
-    @Test func revertsTellWhatWasUndone() throws {
+    @Test func revertsReportWhatWasUndone() throws {
         let store = try memoryStore()
         let a = try store.set(["k": "1", "l": "1"], nil)
         let b = try store.set(["k": "2", "l": "2"], a)

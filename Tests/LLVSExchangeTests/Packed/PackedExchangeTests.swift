@@ -178,7 +178,7 @@ import Testing
     }
 
     /// Parts that no pack ever named are removed by the device that sent them, a month later. No others are.
-    @Test func partsThatNobodyNamesAreRemoved() throws {
+    @Test func unreferencedPartsAreRemoved() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         for device in [a, b] { try device.exchangeOnce() }
@@ -224,7 +224,7 @@ import Testing
         #expect(asked.count <= 3 + 20)
     }
 
-    @Test func whatIsNotThereYetIsTakenLater() throws {
+    @Test func missingFilesAreReadLater() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         try a.exchangeOnce()
@@ -299,7 +299,7 @@ import Testing
     }
 
     /// A listing reports impossible sizes. Such packs are reported, and calculating with these sizes ends no process.
-    @Test func sizesThatNoFileHasAreTold() throws {
+    @Test func impossibleSizesAreReported() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
             try a.save("n\(n)")

@@ -139,7 +139,7 @@ import Testing
     }
 
     /// A PUT is retried because its answer was lost, at a service that refuses to overwrite (S3: 412).
-    @Test func whatIsToldToBeThereAlreadyAndNotListedYetIsLookedAt() throws {
+    @Test func aFileThatExistsButIsNotListedYetIsRead() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
         try a.exchangeOnce()
