@@ -21,6 +21,8 @@
  *  - Received versions are new heads: merge them (llvs_coordinator_merge; a syncer does it by itself).
  *  - A pairing gives access to the store. Pass it to other devices in secret, by an invitation, or by comparing digits.
  *  - A connection that is cut is not made again: connect again.
+ *  - In a library that was built without the network (LLVS_NETWORK=OFF), every call of this header that can fail returns
+ *    LLVS_ERROR_UNSUPPORTED. In any other, that error means that libcrypto is missing, unless the call names another cause.
  *
  * llvs.h has an overview, and llvs/common.h the conventions.
  */
@@ -182,7 +184,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_invitation_make(LLVS_OWNED llvs_buffer *c
  * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation; empty: checks whether people compare digits
  * @param beginning  the first LLVS_PEER_BEGINNING bytes received; pass them to llvs_peer_receive as well
  * @param matches    0 or 1; if no pairing matches, close the connection without sending a byte
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_pairing_matches(llvs_bytes pairing, llvs_bytes beginning, LLVS_BORROWED llvs_bool *matches,
     LLVS_OWNED llvs_error **error);
@@ -196,7 +198,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_device_key(llvs_bytes identity, LLVS_OWNE
 /**
  * Opens an end of a direct connection, without sending anything yet. It keeps the store open.
  * @param options  copied; secrets are held in memory that is wiped
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto),
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED,
  * LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
@@ -265,7 +267,7 @@ LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
  * @param address  "host:port", "[host]:port", or "unix:" and a path
  * @param seconds  timeout for connecting
  * Errors: LLVS_ERROR_TRANSPORT (no listener at the address), LLVS_ERROR_IO, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY,
- * LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto), LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys).
+ * LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys).
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_connect(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
