@@ -85,7 +85,7 @@ class Made(NamedTuple):
 
 @pytest.fixture(scope="module")
 def made() -> Made:
-    ann, bob = llvs.exchange.new_identity(), llvs.exchange.new_identity()
+    ann, bob = llvs.exchange.make_identity(), llvs.exchange.make_identity()
     files: dict[str, bytes] = {}
     with llvs.Store(storage="memory") as store:
         device = Device(store, ann)
@@ -147,7 +147,7 @@ def test_old_keys_readmit_no_device(made: Made, new_store: Callable[[], llvs.Sto
     assert not got.retrieved and llvs.ErrorCode.KEY_MISSING in {problem.code for problem in got.problems}
     # Bob writes a ring of his own under the old keys, in the place of the newer ring.
     with bob.open(files) as way:
-        way.add_member(llvs.exchange.new_identity().recipient, "a spare device")
+        way.add_member(llvs.exchange.make_identity().recipient, "a spare device")
         way.rekey(renew=True)
     with pytest.raises(llvs.errors.EncryptionError):
         ann.exchange(files)

@@ -1,7 +1,7 @@
 /*
  * llvs/links.h - direct connections: pairing, peers, listeners, devices nearby.
  *
- * One device listens and offers its store; another connects. Both have the same pairing, a secret that llvs_pairing_make makes once:
+ * One device listens and offers its store; another connects. Both have the same pairing, a secret that llvs_pairing_create makes once:
  *
  *     llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
  *     llvs_listener *listener;
@@ -103,7 +103,7 @@ typedef struct llvs_peer_options {
     size_t accepted_count;
     /**
      * The code of an invitation, used for this connection instead of the pairing; empty: the pairing is used. The side that has a pairing
-     * sends it to the other one, which has none. See llvs_invitation_make.
+     * sends it to the other one, which has none. See llvs_invitation_create.
      */
     llvs_bytes invitation;
     /**
@@ -171,14 +171,14 @@ LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
  * Makes a random pairing for a store, on one of its devices; give the bytes to its other devices, in secret. Errors: LLVS_ERROR_IO. Since
  * 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_pairing_create(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
  * Makes the random code of an invitation: 26 digits and letters, which people pass to a device that has no pairing yet, as text, a link or
  * a QR code. Both sides pass it in llvs_peer_options.invitation; the side that has the pairing sends it over the connection. An invitation
  * is valid for one connection. The program that made it should discard it after some minutes.
  * Errors: LLVS_ERROR_IO. Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_invitation_make(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_invitation_create(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
 /**
  * Checks whether a connection was made with a pairing or an invitation, for hosts that listen for several stores.
  * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation; empty: checks whether people compare digits
@@ -330,9 +330,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer_members(LLVS_BORROWED llvs
 LLVS_API LLVS_CHECKED llvs_status llvs_listener_address(LLVS_BORROWED llvs_listener *listener, LLVS_OWNED llvs_buffer *address,
     LLVS_OWNED llvs_error **error);
 /**
- * Makes the code of an invitation to a store, as llvs_invitation_make does: a device that connects with it receives the store's pairing. It
- * is valid for one device. If the connection of that device is cut before it is certain that it has the pairing, it may try again, with the
- * same `identity`.
+ * Makes the code of an invitation to a store, as llvs_invitation_create does: a device that connects with it receives the store's pairing.
+ * It is valid for one device. If the connection of that device is cut before it is certain that it has the pairing, it may try again, with
+ * the same `identity`.
  * @param pairing  of a store that is offered
  * @param seconds  how long it is valid
  * Errors: LLVS_ERROR_NOT_FOUND (no store is offered with that pairing), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.

@@ -216,7 +216,7 @@ struct PackMerging {
         func emit(_ made: MadePack, _ ids: [VersionID]) throws {
             if made.name.kind == .blob { try run.publishing.upload(made) } else { result = (made, ids) }
         }
-        let paced = run.control.paced(run.stage == .folding ? .folding : .sending, of: ids.count, doing: run.what)
+        let paced = run.control.paced(run.stage == .merging ? .merging : .sending, of: ids.count, doing: run.what)
         try withoutActuallyEscaping(emit) { emit in
             var packer = VersionPacker(run.store, storeID: storeID, writer: run.state.writer, place: place, paced, emit)
             // Record the uploaded values even if no pack was made, so that they are not uploaded again.

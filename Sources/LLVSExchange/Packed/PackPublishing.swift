@@ -28,7 +28,7 @@ struct PackPublishing {
         let wasWithoutRoom = run.state.withoutRoom
         do {
             try resumeUpload(&sending)
-            try run.during(.folding, run.merging.giveUpAdopting)
+            try run.during(.merging, run.merging.giveUpAdopting)
             try publish(&sending)
         } catch let error as StoreError where error.code == .noSpace {
             try run.during(.deleting) { try run.merging.deleteWhatIsDue(isFull: true) }
@@ -62,7 +62,7 @@ struct PackPublishing {
         run.state.withoutRoom = 0
         // An unfinished merge is not retried for some minutes.
         if let cut = run.state.cut, run.now - cut.at < PackedSettings.pause { return }
-        try run.during(.folding) {
+        try run.during(.merging) {
             try run.merging.merge()
             if let listed, run.state.rekeying != nil, !run.control.isThrifty {
                 try run.keyring.rekey(listed)

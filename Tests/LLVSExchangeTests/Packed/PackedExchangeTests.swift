@@ -532,7 +532,7 @@ import Testing
             _ = try a.exchange.send(control: control)
             place.clock += 3
         }
-        #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .folding, .deleting]), "\(told.seen)")
+        #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .merging, .deleting]), "\(told.seen)")
     }
 
     /// A device that lost its memory of what it sent may be a copy, and the original deletes parts of large values that no pack names. So
