@@ -76,7 +76,7 @@ struct MergePreparation {
             if byRules.given == nil, byRules.merger == nil, undone == nil, bases.count == 1 {
                 // In a fold, the previous merge may have found that there are no rules.
                 let onFirst = line.withoutRules == first ? nil : try store.maps.prevailing(at: first)
-                if try onFirst.flatMap(schemaEntry) == nil,
+                if try onFirst.flatMap(store.rules.schemaEntry) == nil,
                     let changes = try store.changesOfSecond(
                         first, second, bases[0], .mostRecentChange, oursSide, line, onFirst: onFirst, passing: MergeSchema.idBytes, control)
                 {

@@ -164,7 +164,7 @@ import Testing
                 }, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges, send: area.send)
             try coordinator.attach(Exchange(store: coordinator.store, transport: CallbackTransport(callbacks)), name: name)
         }
-        func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncOutcome) {
+        func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncResult) {
             // Both sides have new versions, so the merge is sent in a second exchange.
             try other.save(CoordinatorTests.change("a", "\(VersionID.random())"))
             try other.exchange()

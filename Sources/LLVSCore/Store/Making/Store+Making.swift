@@ -342,7 +342,7 @@ struct VersionMaking {
         }
         let reader = try ValueReader(store, Store.Located(entry: entry, stored: stored, place: place), id: id)
         var position = 0
-        return try pull(
+        return try store.pull(
             ValueSource(id: reader.id, size: reader.size) { buffer in
                 let got = try reader.read(at: position, into: buffer)
                 position += got

@@ -126,7 +126,7 @@ struct RecordRepair {
                     new.append(try store.storage.storeBlob(data, digest: digest))
                     return new[new.count - 1]
                 }
-                moved = try withCommitLock {
+                moved = try store.withCommitLock {
                     try store.checkOpen()
                     guard let place = try store.storage.append([encoder.pieces(RecordChanges(recorded))]).first else {
                         throw StoreError(.internal, "A storage appended a record and returned no place.")
