@@ -376,9 +376,9 @@ OTHER_ORDINARY = "ordinary, by name"
 def documents_that_take_long(draw, size):
     """Yields ordinary documents with edits on both sides, and others: name, rule, and three values of `size` bytes each.
 
-    The ordinary one is a list of objects; one in a hundred was edited on each side. Its cost is little more than that of reading the texts,
-    since most objects are equal on all sides. A second ordinary one is an object with many small members. More of it has to be compared one
-    by one, as in the documents that are made to take long.
+    There are two ordinary documents. In the first, a list of objects, each side edited one object in a hundred. Most objects are equal on
+    all sides, so the merge takes little longer than reading the texts. The second is an object with many small members, most of which have
+    to be compared one by one.
     """
 
     def drawn(count, among, element="%s"):

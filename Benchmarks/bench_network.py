@@ -155,7 +155,7 @@ def main():
         with llvs.Store(folder / "store") as store:
             # The first send to a place makes its keys, and waits for ten seconds.
             head = store.make_version(insert={"first": b"1"})
-            sealed = llvs.Remote(f"{url}encrypted/", identity=llvs.exchange.new_identity().secret)
+            sealed = llvs.Remote(f"{url}encrypted/", identity=llvs.exchange.make_identity().secret)
             clear = llvs.Remote(f"{url}clear/", layout="packed")
             for place in (sealed, clear):
                 with llvs.Exchange(store, place) as way:

@@ -57,7 +57,7 @@ def main():
     folder, draw, times = given.folder / "packed", random.Random(1), Times()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    identity = llvs.exchange.new_identity()
+    identity = llvs.exchange.make_identity()
     options = {"clear": {"layout": "packed"}, "encrypted": {"identity": identity.secret}}
     places = {kind: llvs.Remote((folder / kind).as_uri(), **options[kind]) for kind in KINDS}
     with llvs.Store(folder / "store") as store:

@@ -282,7 +282,7 @@ final class SyncResultHandle: StructHandle<llvs_sync_result>, @unchecked Sendabl
     private let before: ExchangesResultHandle
     private let after: ExchangesResultHandle?
 
-    init(_ outcome: StoreCoordinator.SyncOutcome) throws {
+    init(_ outcome: StoreCoordinator.SyncResult) throws {
         let arena = Arena()
         before = try ExchangesResultHandle(outcome.before)
         after = try outcome.after.map(ExchangesResultHandle.init)

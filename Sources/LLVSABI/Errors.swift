@@ -69,8 +69,8 @@ public func llvs_error_system_code(_ error: OpaquePointer!) -> Int32 { peek(erro
 @_cdecl("llvs_error_user_code") @implementation
 public func llvs_error_user_code(_ error: OpaquePointer!) -> Int64 { peek(error, ErrorHandle.self)?.error.userCode ?? 0 }
 
-@_cdecl("llvs_error_make") @implementation
-public func llvs_error_make(_ user_code: Int64, _ message: llvs_bytes) -> OpaquePointer! {
+@_cdecl("llvs_error_create") @implementation
+public func llvs_error_create(_ user_code: Int64, _ message: llvs_bytes) -> OpaquePointer! {
     // A failing callback need not handle failures of this call: too long a message is cut, and NULL counts as empty.
     let size = message.data == nil ? 0 : message.size < 0 ? 0 : min(message.size, 1 << 20)
     var error = StoreError(.user, String(decoding: UnsafeRawBufferPointer(start: message.data, count: size), as: UTF8.self))

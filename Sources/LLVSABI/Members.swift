@@ -15,7 +15,7 @@ final class MemberList: StructHandle<llvs_member_list>, @unchecked Sendable {
         try super.init(
             arena,
             llvs_member_list(
-                struct_size: UInt32(sizeOf: llvs_member_list.self), reserved: 0, members: items.start, member_count: items.count))
+                struct_size: UInt32(sizeOf: llvs_member_list.self), reserved: 0, count: items.count, items: items.start))
     }
 }
 

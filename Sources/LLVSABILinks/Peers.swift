@@ -47,8 +47,8 @@ private func stateHandle(_ state: PeerSession.Status, _ problems: [ExchangeProbl
 @_cdecl("llvs_peer_state_free") @implementation
 public func llvs_peer_state_free(_ state: UnsafeMutablePointer<llvs_peer_state>!) { StructHandle<llvs_peer_state>.free(state) }
 
-@_cdecl("llvs_pairing_make") @implementation
-public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+@_cdecl("llvs_pairing_create") @implementation
+public func llvs_pairing_create(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
     pairing?.pointee = llvs_buffer(data: nil, size: 0)
     return entry(error) {
         let out = try required(pairing, "pairing")
@@ -56,8 +56,8 @@ public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ e
     }
 }
 
-@_cdecl("llvs_invitation_make") @implementation
-public func llvs_invitation_make(_ code: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+@_cdecl("llvs_invitation_create") @implementation
+public func llvs_invitation_create(_ code: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
     code?.pointee = llvs_buffer(data: nil, size: 0)
     return entry(error) {
         let out = try required(code, "code")

@@ -29,14 +29,14 @@ private func release(_ options: UnsafePointer<llvs_peer_options>?) throws {
 @_cdecl("llvs_peer_state_free") @implementation
 public func llvs_peer_state_free(_ state: UnsafeMutablePointer<llvs_peer_state>!) {}
 
-@_cdecl("llvs_pairing_make") @implementation
-public func llvs_pairing_make(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+@_cdecl("llvs_pairing_create") @implementation
+public func llvs_pairing_create(_ pairing: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
     pairing?.pointee = noBuffer
     return refused(error)
 }
 
-@_cdecl("llvs_invitation_make") @implementation
-public func llvs_invitation_make(_ code: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
+@_cdecl("llvs_invitation_create") @implementation
+public func llvs_invitation_create(_ code: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!) -> llvs_status {
     code?.pointee = noBuffer
     return refused(error)
 }

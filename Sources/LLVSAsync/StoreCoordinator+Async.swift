@@ -98,13 +98,13 @@ extension StoreCoordinator {
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
-    /// - Returns: the outcome.
+    /// - Returns: the result.
     /// - Throws: the first failure; the errors of `syncReportingFailures`.
     @discardableResult
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
-    ) async throws -> SyncOutcome {
+    ) async throws -> SyncResult {
         let outcome = try await syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, progress: progress)
         return try cancelling { try outcome.get() }
     }
@@ -115,12 +115,12 @@ extension StoreCoordinator {
     ///   - arbiter: decides conflicts, on the thread that does the work; nil: the coordinator's.
     ///   - metadata: of the new versions.
     ///   - progress: receives the progress of the exchanges and the merge.
-    /// - Returns: the outcome, with the failures.
+    /// - Returns: the result, with the failures.
     /// - Throws: the errors of the function without `async`.
     public func syncReportingFailures(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         progress: ProgressCallback? = nil
-    ) async throws -> SyncOutcome {
+    ) async throws -> SyncResult {
         try await onOwnThread(progress: progress) {
             try self.syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: $0)
         }

@@ -33,7 +33,7 @@ extension BoxFiles {
                 id: old[i] ?? "", name: files[i].name, isNew: old[i] == nil, parent: parent, files[i].data, check)
             upload.session = files[i].session
             if upload.size < BoxFiles.sessionSize {
-                small.append((i, upload, Bytes.hex(try upload.sha1(check).whole)))
+                small.append((i, upload, Hex.text(of: try upload.sha1(check).whole)))
             } else {
                 outcomes[i] = try trouble.publishing { try putLarge(upload, replacing: upload.id, files[i].replaces, check) }
             }
@@ -123,7 +123,7 @@ extension BoxFiles {
     /// Uploads in a session, part by part; resumes with the missing parts.
     private func putLarge(_ upload: CloudUpload, replacing old: String, _ replaces: Bool, _ check: Check) throws -> RemotePublished? {
         var id = old
-        let digest = Bytes.hex(try upload.sha1(check).whole)
+        let digest = Hex.text(of: try upload.sha1(check).whole)
         if let kept = upload.session?.kept?.split(separator: " "), kept.count == 4, BoxFiles.isID(String(kept[0])),
             // Only a session for the same folder or file can be resumed.
             kept[2] == upload.parent, kept[3] == BoxFiles.mark(old), let partSize = Int(kept[1]), BoxFiles.partSizes.contains(partSize),
@@ -209,7 +209,7 @@ extension BoxFiles {
     /// Returns the parts that the service has, by offset, in the JSON that it expects; nil if it no longer knows the session.
     private func parts(_ address: HTTPAddress, _ digests: [[UInt8]], _ check: Check) throws -> [Int: CloudJSON]? {
         var parts: [Int: CloudJSON] = [:], listed = 0
-        let wanted = Set(digests.map(Bytes.hex))
+        let wanted = Set(digests.map(Hex.text))
         while true {
             var page = address.appending("/parts")
             page.query = "?limit=1000&offset=\(listed)"

@@ -18,7 +18,7 @@ struct CloudUpload {
         self.parent = parent
         size = data.size
         contents = try HTTPRequest.Body(data, check)
-        digest = if case .bytes(let bytes) = contents { Bytes.hex(bytes.withUnsafeBytes { SHA256.digest($0) }) } else { nil }
+        digest = if case .bytes(let bytes) = contents { Hex.text(of: bytes.withUnsafeBytes { SHA256.digest($0) }) } else { nil }
         let members: [(String, CloudJSON)] = [
             ("id", .text(id)), ("name", .text(RemoteName.split(name).name)), ("parents", .list([parent])),
         ]

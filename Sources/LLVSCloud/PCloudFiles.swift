@@ -200,7 +200,7 @@ package final class PCloudFiles: RemoteFiles, @unchecked Sendable {
             upload.session = file.session
             return upload
         }
-        let digests = try uploads.map { Bytes.hex(try $0.sha1(check).whole) }
+        let digests = try uploads.map { Hex.text(of: try $0.sha1(check).whole) }
         var published: [RemotePublished?] = files.map { _ in nil }, trouble = ServiceTrouble()
         for isAnew in [false, true] {
             let left = uploads.indices.filter { published[$0] == nil }

@@ -23,9 +23,9 @@ typedef struct array_storage {
 /* Counts the call. Notices a second one at the same time. */
 static inline llvs_status array_storage_call(array_storage *s, llvs_error **error) {
     s->calls++;
-    if (s->running) { *error = llvs_error_make(99, llvs_str("two callbacks at once")); return LLVS_ERROR_USER; }
+    if (s->running) { *error = llvs_error_create(99, llvs_str("two callbacks at once")); return LLVS_ERROR_USER; }
     if (s->fail_after && s->calls > s->fail_after) {
-        if (s->fail_with == LLVS_ERROR_USER) *error = llvs_error_make(42, llvs_str("the array is broken"));
+        if (s->fail_with == LLVS_ERROR_USER) *error = llvs_error_create(42, llvs_str("the array is broken"));
         return s->fail_with;
     }
     return LLVS_OK;

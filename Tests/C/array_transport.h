@@ -48,7 +48,7 @@ static inline llvs_status area_put(array_area *a, const char *folder, llvs_bytes
 }
 static inline llvs_status area_fails(array_area *a, const char *callback, llvs_error **error) {
     if (!a->failing || strcmp(a->failing, callback) != 0) return LLVS_OK;
-    *error = llvs_error_make(7, llvs_str("the line is dead"));
+    *error = llvs_error_create(7, llvs_str("the line is dead"));
     return LLVS_ERROR_USER;
 }
 static inline llvs_status area_list_folder(array_area *a, const char *folder, llvs_reply *reply, llvs_error **error) {

@@ -181,7 +181,7 @@ static void make_all(bunch *b, const char *path, const char *url, array_area *ar
     add(b, report, release_verify_report, NULL);
     OK(llvs_cancel_token_create(&token, &error));
     add(b, token, release_cancel_token, NULL);
-    add(b, llvs_error_make(1, llvs_str("made")), release_error, NULL);
+    add(b, llvs_error_create(1, llvs_str("made")), release_error, NULL);
 }
 
 static void shuffle(bunch *b) {

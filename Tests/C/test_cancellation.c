@@ -616,7 +616,7 @@ static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error
     assert_true(progress->stage >= LLVS_STAGE_LISTING && progress->stage <= LLVS_STAGE_VERIFYING);
     assert_true(progress->total == 0 || progress->completed <= progress->total);
     if (++s->calls != s->stop_at) return LLVS_OK;
-    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_make(11, llvs_str("enough"));
+    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_create(11, llvs_str("enough"));
     return s->answer;
 }
 

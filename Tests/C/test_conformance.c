@@ -526,7 +526,7 @@ static llvs_status count_checks(void *payload, const llvs_check *check, llvs_err
     int *count = payload;
     assert_true(check->name.size > 0);
     if (++*count < 3) return LLVS_OK;
-    *error = llvs_error_make(31, llvs_str("three are enough"));
+    *error = llvs_error_create(31, llvs_str("three are enough"));
     return LLVS_ERROR_USER;
 }
 static llvs_status make_nothing(void *payload, uint64_t number, llvs_storage **storage, llvs_error **error) {
@@ -536,7 +536,7 @@ static llvs_status make_nothing(void *payload, uint64_t number, llvs_storage **s
 }
 static llvs_status refuse_to_make(void *payload, uint64_t number, llvs_storage **storage, llvs_error **error) {
     (void)payload, (void)number, (void)storage;
-    *error = llvs_error_make(5, llvs_str("no room for a storage"));
+    *error = llvs_error_create(5, llvs_str("no room for a storage"));
     return LLVS_ERROR_USER;
 }
 

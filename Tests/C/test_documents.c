@@ -313,7 +313,7 @@ static llvs_status join_sides(void *payload, const llvs_value_question *question
     llvs_change change = LLVS_CHANGE_INIT;
     char text[64];
     if (strcmp(how, "pass") == 0) return LLVS_PASS;
-    if (strcmp(how, "fail") == 0) { *error = llvs_error_make(7, llvs_str("no")); return LLVS_ERROR_USER; }
+    if (strcmp(how, "fail") == 0) { *error = llvs_error_create(7, llvs_str("no")); return LLVS_ERROR_USER; }
     if (strcmp(how, "nothing") == 0) return LLVS_OK;
     assert_int_equal(question->struct_size, sizeof *question);
     assert_true(is(question->path, "[]") && question->base.data && question->newer.data);

@@ -189,7 +189,7 @@ typedef struct growing { piecewise *place; uint8_t *data; size_t size; } growing
 static llvs_status take_piece(void *payload, const llvs_bytes *piece, llvs_error **error) {
     growing *file = payload;
     if (file->place->is_failing && file->size > 500000) {
-        *error = llvs_error_make(9, llvs_str("the disk is gone"));
+        *error = llvs_error_create(9, llvs_str("the disk is gone"));
         return LLVS_ERROR_USER;
     }
     file->data = realloc(file->data, file->size + piece->size);
@@ -302,7 +302,7 @@ static llvs_status stop(void *payload, const llvs_progress *progress, llvs_error
     assert_true(progress->stage >= LLVS_STAGE_LISTING && progress->stage <= LLVS_STAGE_VERIFYING);
     assert_true(progress->total == 0 || progress->completed <= progress->total);
     if (++s->calls != s->stop_at) return LLVS_OK;
-    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_make(11, llvs_str("enough"));
+    if (s->answer == LLVS_ERROR_USER) *error = llvs_error_create(11, llvs_str("enough"));
     return s->answer;
 }
 

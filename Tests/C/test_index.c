@@ -235,7 +235,7 @@ static llvs_status give_words(void *payload, const llvs_bytes *id, const llvs_by
     int i;
     assert_true(id->size > 2 && memcmp(id->data, "v/", 2) == 0);
     if (strcmp(how, "fail") == 0) {
-        *error = llvs_error_make(77, llvs_str("no more"));
+        *error = llvs_error_create(77, llvs_str("no more"));
         return LLVS_ERROR_USER;
     }
     if (strcmp(how, "swallow") == 0) MAY_FAIL(llvs_index_keys_add(keys, llvs_str("[{},1]"), NULL));

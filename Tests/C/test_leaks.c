@@ -137,7 +137,7 @@ static void errors(void) {
 static llvs_status resolve(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     llvs_change change = insert("a", "resolved");
     if (*(int *)payload % 4 == 3) {
-        *error = llvs_error_make(7, llvs_str("not today"));
+        *error = llvs_error_create(7, llvs_str("not today"));
         return LLVS_ERROR_USER;
     }
     assert_int_equal(merge->fork_count > 0, 1);
@@ -247,7 +247,7 @@ static void nothing_grows_with_use(void **state) {
 }
 
 /* Leaks an error, which is the smallest leak that is possible. */
-static void forgetting(void) { (void)llvs_error_make(1, llvs_str("forgotten")); }
+static void forgetting(void) { (void)llvs_error_create(1, llvs_str("forgotten")); }
 
 static void a_leak_would_be_noticed(void **state) {
     (void)state;

@@ -160,7 +160,7 @@ static llvs_status leave_conflicts(void *payload, const llvs_merge *merge, llvs_
 }
 static llvs_status fail_with_code(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {
     (void)payload; (void)merge; (void)resolution;
-    *error = llvs_error_make(INT64_C(-4711471147114711), llvs_str("out of ideas"));
+    *error = llvs_error_create(INT64_C(-4711471147114711), llvs_str("out of ideas"));
     return LLVS_ERROR_USER;
 }
 static llvs_status fail_silently(void *payload, const llvs_merge *merge, llvs_resolution *resolution, llvs_error **error) {

@@ -28,7 +28,7 @@ static llvs_status ask(void *payload, const llvs_bytes *place, llvs_bool again, 
     a->again = again;
     snprintf(a->place, sizeof a->place, "%.*s", (int)place->size, (const char *)place->data);
     if (a->fails) {
-        *out = llvs_error_make(77, llvs_str("the key store is locked"));
+        *out = llvs_error_create(77, llvs_str("the key store is locked"));
         return LLVS_ERROR_USER;
     }
     if (llvs_reply_set(reply, 0, llvs_str("ann"), NULL) != LLVS_OK) return LLVS_ERROR_USER;

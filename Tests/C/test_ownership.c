@@ -140,12 +140,12 @@ static void payloads_are_freed_once(void **state) {
 }
 
 static void made_errors_can_be_dropped(void **state) {
-    llvs_error *error = llvs_error_make(5, llvs_bytes_make("a\0b\xFF", 4));
+    llvs_error *error = llvs_error_create(5, llvs_bytes_make("a\0b\xFF", 4));
     (void)state;
     assert_int_equal(llvs_error_code(error), LLVS_ERROR_USER);
     assert_true(llvs_error_user_code(error) == 5);
     llvs_error_free(error);
-    error = llvs_error_make(-1, llvs_bytes_make(NULL, SIZE_MAX));
+    error = llvs_error_create(-1, llvs_bytes_make(NULL, SIZE_MAX));
     assert_string_equal(llvs_error_message(error), "");
     llvs_error_free(error);
 }

@@ -117,14 +117,14 @@ static void what_is_wrong_is_told(void **state) {
 static llvs_status refuse(void *payload, const llvs_bytes *piece, llvs_error **problem) {
     llvs_status answer = *(llvs_status *)payload;
     (void)piece;
-    if (answer == LLVS_ERROR_USER) *problem = llvs_error_make(41, llvs_str("no room"));
+    if (answer == LLVS_ERROR_USER) *problem = llvs_error_create(41, llvs_str("no room"));
     return answer;
 }
 static llvs_status refuse_to_read(void *payload, uint8_t *buffer, size_t capacity, size_t *size, llvs_error **problem) {
     (void)buffer;
     (void)capacity;
     (void)size;
-    *problem = llvs_error_make(42, llvs_str("gone"));
+    *problem = llvs_error_create(42, llvs_str("gone"));
     return *(llvs_status *)payload;
 }
 

@@ -171,8 +171,8 @@ static void an_invitation_brings_the_pairing(void **context) {
     char typed[40];
     size_t size, i;
     (void)context;
-    OK(llvs_invitation_make(&code, &error));
-    OK(llvs_invitation_make(&another, &error));
+    OK(llvs_invitation_create(&code, &error));
+    OK(llvs_invitation_create(&another, &error));
     assert_int_equal(code.size, 30);
     assert_true(memcmp(code.data, another.data, code.size) != 0);
     options.invitation = llvs_bytes_make(code.data, code.size);

@@ -636,7 +636,7 @@ static llvs_status next_piece(void *payload, uint8_t *buffer, size_t capacity, s
     size_t i, count = pieces->left < pieces->step ? pieces->left : pieces->step;
     pieces->calls++;
     if (pieces->left == 0 && pieces->failure != LLVS_OK) {
-        if (pieces->failure == LLVS_ERROR_USER) *error = llvs_error_make(77, llvs_str("the camera was unplugged"));
+        if (pieces->failure == LLVS_ERROR_USER) *error = llvs_error_create(77, llvs_str("the camera was unplugged"));
         return pieces->failure;
     }
     if (count > capacity) count = capacity;

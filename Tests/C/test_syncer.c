@@ -145,7 +145,7 @@ static llvs_status answer(void *payload, const llvs_progress *progress, llvs_err
     int *calls = payload;
     assert_true(progress->stage >= LLVS_STAGE_LISTING);
     ++*calls;
-    *error = llvs_error_make(7, llvs_str("enough"));
+    *error = llvs_error_create(7, llvs_str("enough"));
     return LLVS_ERROR_USER;
 }
 

@@ -73,7 +73,7 @@ def test_a_damaged_header(tmp_path: Path, storage: str, lost: int) -> None:
             coordinator.save(insert={f"y{again}": b"1"})
 
 
-def test_verifying_removes_a_cache_that_tells_of_a_damaged_record(tmp_path: Path) -> None:
+def test_verifying_removes_a_cache_that_names_a_damaged_record(tmp_path: Path) -> None:
     path = tmp_path / "store"
     ids = written(path, "file")
     damage(path, ids[500])

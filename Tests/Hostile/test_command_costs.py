@@ -109,7 +109,7 @@ def below(members: int, side: str) -> bytes:
 
 
 @pytest.mark.parametrize("make, n", [(chained, 200), (below, 2000)])
-def test_paths_are_not_told_again_and_again(make: Callable[[int, str], bytes], n: int) -> None:
+def test_paths_are_not_reported_repeatedly(make: Callable[[int, str], bytes], n: int) -> None:
     told = {}
     for count in (n, 4 * n):
         old, new = make(count, "a"), make(count, "b")
@@ -118,7 +118,7 @@ def test_paths_are_not_told_again_and_again(make: Callable[[int, str], bytes], n
     assert max(told.values()) <= 60
 
 
-def test_members_of_a_document_that_is_not_deep_are_told() -> None:
+def test_members_of_a_document_that_is_not_deep_are_reported() -> None:
     old, new = (json.dumps({"a": {"b": [side] * 3, "c": 1}}).encode() for side in "xy")
     assert [member["path"] for member in inner_differences.shape(old, new)["members"]] == ["/a/b/0", "/a/b/1", "/a/b/2"]
 

@@ -85,7 +85,7 @@ class Made(NamedTuple):
 
 @pytest.fixture(scope="module")
 def made() -> Made:
-    ann, bob = llvs.exchange.new_identity(), llvs.exchange.new_identity()
+    ann, bob = llvs.exchange.make_identity(), llvs.exchange.make_identity()
     files: dict[str, bytes] = {}
     with llvs.Store(storage="memory") as store:
         device = Device(store, ann)
@@ -128,7 +128,7 @@ def test_files_that_are_swapped_are_none(made: Made, new_store: Callable[[], llv
     assert len(new.exchange(files).retrieved) == 5
 
 
-def test_old_keys_take_nobody_back(made: Made, new_store: Callable[[], llvs.Store]) -> None:
+def test_old_keys_readmit_no_device(made: Made, new_store: Callable[[], llvs.Store]) -> None:
     """A former member kept its keys, and sets the files of keys back to what they were: nothing is sent with these."""
     files, ann, bob = dict(made.files), Device(new_store(), made.ann), Device(new_store(), made.bob)
     for device in (ann, bob):
@@ -147,7 +147,7 @@ def test_old_keys_take_nobody_back(made: Made, new_store: Callable[[], llvs.Stor
     assert not got.retrieved and llvs.ErrorCode.KEY_MISSING in {problem.code for problem in got.problems}
     # Bob writes a ring of his own under the old keys, in the place of the newer ring.
     with bob.open(files) as way:
-        way.add_member(llvs.exchange.new_identity().recipient, "a spare device")
+        way.add_member(llvs.exchange.make_identity().recipient, "a spare device")
         way.rekey(renew=True)
     with pytest.raises(llvs.errors.EncryptionError):
         ann.exchange(files)

@@ -74,7 +74,7 @@ with llvs.Store({str(tmp_path / "store")!r}, read_only=True) as store:
     assert values == 4 * NAMES + 1 and is_whole and read < 4 * SIZE
 
 
-def test_a_large_value_that_is_damaged_is_told_for_each_id(tmp_path: Path) -> None:
+def test_a_large_value_that_is_damaged_is_reported_for_each_id(tmp_path: Path) -> None:
     """A value counts as read only if it was valid."""
     named_often(tmp_path / "store", 2)
     (blob,) = (tmp_path / "store" / "blobs").glob("*.blob")

@@ -74,7 +74,7 @@ def test_who_waits_for_a_lease_is_cancelled(left_open: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-def test_a_lease_that_is_given_up_holds_nobody_back(left_open: Path, suffix: str) -> None:
+def test_a_released_lease_delays_no_device(left_open: Path, suffix: str) -> None:
     """File servers release their leases on request."""
     with lease(left_open.with_name(left_open.name + suffix), then="lets go"), llvs.Store(left_open, storage="sqlite") as store:
         assert store.at("one")["a"] == b"1"

@@ -227,7 +227,7 @@ def pipes(*paths: Path) -> None:
         os.mkfifo(path)
 
 
-def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
+def test_pipes_delay_no_call(tmp_path: Path) -> None:
     shared, path = tmp_path / "shared", tmp_path / "store"
     with llvs.Store(path) as store:
         store.make_version(None, insert={f"k{i}": b"v" for i in range(5_000)})
@@ -251,7 +251,7 @@ def test_pipes_hold_nobody_up(tmp_path: Path) -> None:
     in_time(use)
 
 
-def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
+def test_sockets_are_reported_as_what_they_are(tmp_path: Path) -> None:
     """A socket, which cannot be opened, is not a file of the exchange; neither is a pipe."""
     shared = tmp_path / "shared"
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, shared) as exchange:
@@ -276,7 +276,7 @@ def test_sockets_are_told_as_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
-def test_pipes_beside_a_database_hold_nobody_up(tmp_path: Path, suffix: str) -> None:
+def test_pipes_beside_a_database_delay_no_call(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "store.db"
     with llvs.Store(path, storage="sqlite") as store:
         store.make_version(None, insert={"a": b"1"})

@@ -160,7 +160,7 @@ def test_an_old_merge_with_another_timestamp(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["changes", "versions"])
-def test_in_place_with_its_times_put_back(folder: Path, kind: str) -> None:
+def test_in_place_with_its_times_restored(folder: Path, kind: str) -> None:
     """The file has the same size and modification time as before. The open exchange rewrites the version nevertheless."""
     with llvs.Store(storage="memory") as store, llvs.Exchange(store, folder) as exchange:
         first = store.make_version(insert={"a": b"1" * 50}).id

@@ -174,7 +174,7 @@ def test_a_large_value_under_many_names_takes_room_in_proportion(place: Place) -
         assert count(b) == count(a) == 3
 
 
-def test_a_root_that_somebody_removed_is_put_back(place: Place) -> None:
+def test_a_removed_root_is_restored(place: Place) -> None:
     """Without the root no new device reads the packs. In a folder the next device that exchanges restores it, even if it has nothing to
     send."""
     with place.device("a") as a, place.device("c") as c:

@@ -139,7 +139,7 @@ def test_versions_that_are_not_what_their_ids_say() -> None:
         assert two.unpack(one.pack()).retrieved == (genuine.id,) and two.at(genuine)["key"] == b"mine"
 
 
-def test_values_that_nobody_names_leave_nothing(tmp_path: Path) -> None:
+def test_unreferenced_values_leave_nothing(tmp_path: Path) -> None:
     """Large values come before the versions that name them. Values of a stream without such versions occupy the disk only while the stream
     is read."""
     values = [bytes([n]) * (2 * MIB) for n in range(9)]

@@ -41,7 +41,7 @@ def free_descriptors(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_too_few_descriptors_are_told(tmp_path: Path) -> None:
+def test_too_few_descriptors_are_reported(tmp_path: Path) -> None:
     """If a large value cannot be read, an older state is not mistaken for the newest."""
     path = tmp_path / "store"
     with llvs.Store(path) as store:

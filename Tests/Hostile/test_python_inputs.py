@@ -133,7 +133,7 @@ class TellingTwice(Mapping[str, bytes]):
         return id.encode()
 
 
-def test_a_mapping_that_never_tells_the_same_twice(store: llvs.Store) -> None:
+def test_a_mapping_that_never_returns_the_same_twice(store: llvs.Store) -> None:
     version = store.make_version(insert=TellingTwice(), metadata={"of": "it"})
     found = dict(store.at(version))
     assert len(found) == 3 and all(data == id.encode() for id, data in found.items())

@@ -88,17 +88,17 @@ os._exit(0)
 """
 
 
-def one_file_put_back(copy: Path, segments: Path) -> None:
+def one_file_restored(copy: Path, segments: Path) -> None:
     file = next(copy.iterdir())
     os.rename(file, segments / file.name)
 
 
-def all_put_back(copy: Path, segments: Path) -> None:
+def all_restored(copy: Path, segments: Path) -> None:
     os.rename(segments, segments.with_name("was"))
     os.rename(copy, segments)
 
 
-@pytest.mark.parametrize("put_back", [one_file_put_back, all_put_back])
+@pytest.mark.parametrize("put_back", [one_file_restored, all_restored])
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_closing_keeps_what_was_acknowledged(tmp_path: Path, durability: str, put_back: Callable[[Path, Path], None]) -> None:
     """An older copy replaces a segment whose content was synced long ago. Closing restores the acknowledged version."""
@@ -203,7 +203,7 @@ def note(path: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["file", "sqlite"])
-def test_a_note_of_somebody_who_may_not_write_the_store_is_replaced(tmp_path: Path, kind: str) -> None:
+def test_a_note_of_a_user_who_may_not_write_the_store_is_replaced(tmp_path: Path, kind: str) -> None:
     if os.geteuid() != 0:
         return  # Only root can give files away.
     path = tmp_path / "store"

@@ -120,7 +120,7 @@ def test_open_conflicts_of_a_document_that_was_edited(shape: str) -> None:
         assert len(store.open_conflicts(at)["d"]) == count - 1
 
 
-def test_rules_that_nobody_knows_keep_nobody_from_merging(tmp_path: Path) -> None:
+def test_unknown_rules_prevent_no_merge(tmp_path: Path) -> None:
     """One version has rules with an unknown number. It remains a head and is reported; the other devices' versions are merged."""
     folder = (tmp_path / "folder").as_uri()
     with llvs.Coordinator(storage="memory", exchange=folder) as mine, llvs.Coordinator(storage="memory", exchange=folder) as yours:

@@ -223,7 +223,7 @@ def test_further_names_of_what_readers_write(tmp_path: Path, database: Path) -> 
     assert victim.read_bytes() == b"irreplaceable" * 1_000
 
 
-def test_an_empty_file_of_somebody_elses_gives_no_permissions(tmp_path: Path) -> None:
+def test_an_empty_file_of_another_user_gives_no_permissions(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         return  # Only root can change the owner of a file.
     path = tmp_path / "laid.db"

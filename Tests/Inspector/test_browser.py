@@ -319,7 +319,7 @@ def test_hostile_ids_and_values_run_nothing(show: Open) -> None:
     assert page.script("return [document.scripts.length, document.images.length, window.ran ?? null]") == [1, 0, None]
 
 
-def test_a_clock_that_is_ahead_is_told(show: Open) -> None:
+def test_a_clock_that_is_ahead_is_reported(show: Open) -> None:
     def fill(store: llvs.Store) -> None:
         root = store.make_version(insert={"a": b"1"}, timestamp=stores.BEGIN)
         store.make_version(root, update={"a": b"2"}, timestamp=time.time() + 40 * 86400, metadata={"message": "From next month"})

@@ -289,7 +289,7 @@ def test_a_large_value_is_never_read_as_a_whole(inspect: Inspect) -> None:
     assert client.get("compare/value", a="@", b="@", id="large")["by"] == "bytes"
 
 
-def test_exchanging_with_a_remote_tells_problems_by_name(inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exchanging_with_a_remote_reports_problems_by_name(inspect: Inspect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     client = inspect(write=True)
     assert client.get("exchanges")["remotes"] == []
@@ -351,7 +351,7 @@ def test_a_merge_before_makes_no_side_newer(inspect: Inspect) -> None:
     assert json.loads(client.inspected.store.at(newer)["contact/x"])["name"] == json.loads(name["newer"]["text"]) == "C"
 
 
-def test_a_number_that_became_a_text_is_told(inspect: Inspect) -> None:
+def test_a_number_that_became_a_text_is_reported(inspect: Inspect) -> None:
     def fill(store: llvs.Store) -> None:
         root = store.make_version(insert={"a": b'{"n": 12, "m": [1]}'})
         store.make_version(root, update={"a": b'{"n": "12", "m": ["1"]}'})

@@ -111,7 +111,7 @@ import Testing
         ]
         for (name, call) in calls { #expect(await Self.codeWhenCancelled(call) == .cancelled, "\(name)") }
         // These calls report the cancellation together with a partial result.
-        let outcome = Box<StoreCoordinator.SyncOutcome>()
+        let outcome = Box<StoreCoordinator.SyncResult>()
         #expect(await Self.codeWhenCancelled { outcome.value = try await coordinator.syncReportingFailures() } == nil)
         #expect((outcome.value?.failure as? StoreError)?.code == .cancelled)
         #expect(try store.allVersionIDs().count == count && store.heads().count == 2)

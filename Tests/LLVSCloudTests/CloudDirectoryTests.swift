@@ -9,7 +9,7 @@ import Testing
         CloudEntry(id: id, name: name, parents: [], size: 1, isFolder: false, made: made, digest: nil)
     }
 
-    @Test func whatIsToldToBeOfAnotherTimeIsPutInOrderAnew() throws {
+    @Test func entriesWithWrongTimesAreSortedAgain() throws {
         var directory = CloudDirectory([file("a", "1"), file("b", "2"), file("c", "3")], in: [], token: nil)
         #expect(directory.ids("x") == ["a", "b", "c"])
         try directory.add(file("a", "4"))

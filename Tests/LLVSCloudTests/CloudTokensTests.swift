@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct CloudTokensTests {
     /// A program that hangs while it holds the lock must not block all others for ever.
-    @Test func aLockThatIsNeverLetGoOfIsTold() throws {
+    @Test func aLockThatIsNeverReleasedIsReported() throws {
         let directory = TemporaryDirectory(), path = directory.path + "/tokens.json"
         try FolderFiles.writeNew(DirectoryEntry(path), OutgoingFile(Array(#"{"access_token": "a", "refresh_token": "r"}"#.utf8)))
         let held = try OpenFile(DirectoryEntry(path + ".lock"), O_RDWR | O_CREAT)
@@ -27,7 +27,7 @@ import Testing
     }
 
     /// A callback runs while tokens are renewed. If it makes a call that renews them too, that call would wait for itself.
-    @Test(.timeLimit(.minutes(15))) func whoHoldsTheLockIsToldSoAtOnce() throws {
+    @Test(.timeLimit(.minutes(15))) func aHolderOfTheLockIsRefusedAtOnce() throws {
         let (directory, path) = try tokens(), file = TokenFile(path)
         try file.withLock({}) {
             // A waiting call polls its check.
@@ -51,7 +51,7 @@ import Testing
 
     /// Only its owner may open the lock file, regardless of who created it with which permissions: a process that can open it can hold the
     /// lock.
-    @Test func nobodyElseMayOpenTheLock() throws {
+    @Test func otherUsersCannotOpenTheLock() throws {
         let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
         let made = try OpenFile(place, O_RDWR | O_CREAT)
         try System.setPermissions(made.descriptor, 0o666)
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// Another user has created the file and holds its lock.
-    @Test(.enabled(if: geteuid() == 0)) func aLockOfAnotherUserKeepsNobodyOut() throws {
+    @Test(.enabled(if: geteuid() == 0)) func aLockOfAnotherUserLocksNoneOut() throws {
         let (directory, path) = try tokens(), place = DirectoryEntry(path + ".lock")
         let theirs = try OpenFile(place, O_RDWR | O_CREAT)
         #expect(fchown(theirs.descriptor, 65_534, 65_534) == 0)

@@ -67,7 +67,7 @@ package final class MemoryPlace: @unchecked Sendable {
     package func versions() -> Set<VersionID> {
         // A root that was torn by rewriting still counts: devices that know it continue with it.
         for (text, bytes) in files {
-            if let name = PackName(text), name.kind == .root, let root = try? PackedRun.root(name, bytes) { stores.insert(root.store) }
+            if let name = PackName(text), name.kind == .root, let root = try? PackedState.Root(name, bytes) { stores.insert(root.store) }
         }
         var all: Set<VersionID> = []
         for (text, bytes) in files {

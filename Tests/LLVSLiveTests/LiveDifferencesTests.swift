@@ -113,7 +113,7 @@ import Testing
     }
 
     /// The base is missing although the predecessors are present.
-    @Test func aBaseThatIsNotHereIsTold() throws {
+    @Test func aMissingBaseIsReported() throws {
         let a = try store(), b = try store()
         var text = Filling.noise(1, 20_000)
         // The last version has place 4, so its base is the one with place 3.

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Live: sockets") struct LiveSocketTests {
     /// The advice in an error depends on the failure.
-    @Test func whatIsToldOfConnecting() {
+    @Test func eventsOfConnecting() {
         func told(_ code: Int32, isToListen: Bool = false) -> StoreError { LiveSocket.failure(Errno(code), isToListen, "It") }
         let (reset, refused) = (told(ECONNRESET), told(ECONNREFUSED))
         #expect(reset.message.contains("reset the connection while it was made") && reset.message.hasSuffix("Connect again in a minute."))

@@ -220,7 +220,7 @@ def test_who_sees_others_says_no(stores: tuple[llvs.Store, llvs.Store]) -> None:
     assert not list(one.history())
 
 
-def test_digits_that_nobody_confirms(stores: tuple[llvs.Store, llvs.Store]) -> None:
+def test_unconfirmed_digits(stores: tuple[llvs.Store, llvs.Store]) -> None:
     """Digits that no user confirms are given up after ten minutes."""
     peer = Comparing(True)
     with llvs.live.Peer(stores[1], PAIRING, initiator=False, compare=True) as end:

@@ -241,7 +241,7 @@ def test_a_new_device_at_a_listener_that_accepts_some_keys(stores: tuple[llvs.St
         assert one.most_recent_head == two.most_recent_head
 
 
-def test_a_device_whose_digits_nobody_confirmed_is_not_accepted(stores: tuple[llvs.Store, llvs.Store]) -> None:
+def test_a_device_with_unconfirmed_digits_is_not_accepted(stores: tuple[llvs.Store, llvs.Store]) -> None:
     one, two = stores
     new = os.urandom(32)
     with llvs.live.listen({PAIRING: two}, ("127.0.0.1", 0), accepted=[llvs.live.device_key(os.urandom(32))]) as listener:

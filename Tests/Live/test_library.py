@@ -222,7 +222,7 @@ def test_values_deflated_within_their_records_are_refused(tmp_path: Path) -> Non
     assert sum(file.stat().st_size for file in (tmp_path / "store").rglob("*") if file.is_file()) < 1 << 20
 
 
-def test_the_quota_is_told_of_each_name_of_a_large_value(tmp_path: Path) -> None:
+def test_the_quota_is_reported_for_each_name_of_a_large_value(tmp_path: Path) -> None:
     """A value that arrives once is stored under each of the names that a version gives it."""
     value, asked = bytes(2 << 20), list[int]()
     blob = records.reference(value, [bytes(16)])

@@ -133,7 +133,7 @@ def test_who_connects_and_says_nothing(clock: MovedClock, store: llvs.Store, lis
     assert not ids(store)
 
 
-def test_strangers_of_many_addresses_keep_nobody_out(store: llvs.Store, listener: llvs.live.Listener) -> None:
+def test_strangers_of_many_addresses_lock_no_device_out(store: llvs.Store, listener: llvs.live.Listener) -> None:
     """Strangers take all places, and more, and send nothing: a device is admitted all the same, each time."""
     with ExitStack() as stack:
         mine = stack.enter_context(llvs.Store(storage="memory"))
@@ -545,7 +545,7 @@ def test_who_does_not_read_what_it_gets(store: llvs.Store, listener: llvs.live.L
     assert gets_in(listener, 2)
 
 
-def test_who_goes_on_after_it_was_told_to_go(clock: MovedClock, listener: llvs.live.Listener) -> None:
+def test_a_peer_that_continues_after_its_dismissal(clock: MovedClock, listener: llvs.live.Listener) -> None:
     """After the listener has ended a connection, it reads the connection for one more second, so that the peer receives the reason, and no
     longer."""
     peer = lying(lambda one: one.frame(99))(True, PAIRING)

@@ -66,7 +66,7 @@ def settle(wires: list[Wire]) -> None:
                 end.store_changed()
 
 
-def test_each_is_told_and_asks_once(store: llvs.Store) -> None:
+def test_each_is_reported_and_asks_once(store: llvs.Store) -> None:
     """All devices are linked with each other. Each receives a version once, and not once from each of the others."""
     stores = [store] + [llvs.Store(storage="memory") for _ in range(5)]
     wires = [Wire(one, two) for one, two in combinations(stores, 2)]
@@ -117,7 +117,7 @@ def test_news_to_the_peer_made_from_the_page(store: llvs.Store, features: int) -
             other.close()
 
 
-def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
+def test_a_request_for_versions_that_were_not_announced(store: llvs.Store) -> None:
     class Curious(live_peer.Peer):
         features = 1
 
@@ -146,7 +146,7 @@ def test_who_asks_for_what_nobody_told_of(store: llvs.Store) -> None:
             other.close()
 
 
-def test_more_than_can_be_told_of_is_sent(store: llvs.Store) -> None:
+def test_more_than_can_be_announced_is_sent(store: llvs.Store) -> None:
     """An announcement has at most 1,024 ids."""
     others = [llvs.Store(storage="memory") for _ in range(6)]
     wires = [Wire(store, other) for other in others]
@@ -205,7 +205,7 @@ def test_what_is_saved_while_links_are_opened(tmp_path: Path) -> None:
         assert not failed and lacking == [0] * len(others)
 
 
-def test_what_is_saved_while_news_are_told(tmp_path: Path) -> None:
+def test_saves_while_events_are_reported(tmp_path: Path) -> None:
     """An announcement never covers more than the stored versions. Otherwise versions in between would never be announced."""
     done = threading.Event()
     failed: list[BaseException] = []

@@ -29,7 +29,7 @@ class Made:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
-        self.laptop, self.phone = llvs.exchange.new_identity(), llvs.exchange.new_identity()
+        self.laptop, self.phone = llvs.exchange.make_identity(), llvs.exchange.make_identity()
         with llvs.Store(storage="memory") as store:
             store.make_version(insert={"a": b"1"})
             place = llvs.Remote(
@@ -153,7 +153,7 @@ def test_who_is_not_in_the_ring(
     made: Made, folder: Path, devices: tuple[Device, Device, Device], tmp_path: Path
 ) -> None:
     laptop, phone, _ = devices
-    stranger, clear, fresh = llvs.exchange.new_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
+    stranger, clear, fresh = llvs.exchange.make_identity(), tmp_path / "clear", Device(folder, identity=made.phone.secret)
     with listen(laptop) as listener, ExitStack() as stack:
         stack.callback(fresh.close)
         # A device with a key that does not open the ring.

@@ -180,7 +180,7 @@ def test_one_connection_of_tls(stores: tuple[llvs.Store, llvs.Store], keys: list
     tunnel.close()
 
 
-def test_somebody_who_holds_two_of_them(stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]]) -> None:
+def test_a_peer_with_two_of_the_keys(stores: tuple[llvs.Store, llvs.Store], keys: list[tuple[Path, bytes]]) -> None:
     """An attacker has a TLS connection to each side. The bytes are encrypted from end to end nevertheless, and a side that passes the
     exporter's bytes notices the attacker."""
     first, second = Tunnel(keys[0], keys[2]), Tunnel(keys[2], keys[1])

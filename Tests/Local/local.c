@@ -111,8 +111,8 @@ static void what_needs_a_network_is_refused(void) {
     require(listener == NULL && observer == NULL, "a listener that was refused");
     require(freed == 4, "payloads that were freed");
 
-    refused(llvs_pairing_make(&bytes, &error), "a pairing");
-    refused(llvs_invitation_make(&bytes, &error), "an invitation");
+    refused(llvs_pairing_create(&bytes, &error), "a pairing");
+    refused(llvs_invitation_create(&bytes, &error), "an invitation");
     refused(llvs_device_key(llvs_str("identity"), &bytes, &error), "a device's key");
     require(bytes.data == NULL && bytes.size == 0, "bytes that were refused");
     refused(llvs_pairing_matches(LLVS_NONE, llvs_str("x"), &flag, &error), "matching a pairing");

@@ -222,7 +222,7 @@ class Server:
         lock = self.folder / "lock"
         lock.mkdir()
         lock.chmod(0o777)
-        owner = f"User {_somebody()}\nGroup {_group()}" if os.getuid() == 0 else ""
+        owner = f"User {_unprivileged_user()}\nGroup {_group()}" if os.getuid() == 0 else ""
         configuration = f"""
 ServerName 127.0.0.1
 ServerRoot {self.folder}
@@ -362,7 +362,7 @@ http {{
         self._process.wait(PATIENCE)
 
 
-def _somebody() -> str:
+def _unprivileged_user() -> str:
     """Returns the user as which servers that root started continue."""
     for name in ("www-data", "nobody"):
         try:
@@ -373,7 +373,7 @@ def _somebody() -> str:
 
 
 def _group() -> str:
-    return grp.getgrgid(pwd.getpwnam(_somebody()).pw_gid).gr_name
+    return grp.getgrgid(pwd.getpwnam(_unprivileged_user()).pw_gid).gr_name
 
 
 NAMES = ("wsgidav", "wsgidav-digest", "rclone", "apache", "nginx", "lighttpd")

@@ -106,7 +106,7 @@ def test_a_preloaded_allocator(service: Service, tmp_path: Path, allocator: str)
 @pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_a_preloaded_allocator_with_encryption_and_sqlite(server: Any, tmp_path: Path, allocator: str) -> None:
     """Each library of the system that is opened frees what it made. (A passphrase: test_a_linked_allocator.)"""
-    run(tmp_path, allocator, "sqlite", url=server.url + "?layout=packed", identity=llvs.exchange.new_identity().secret)
+    run(tmp_path, allocator, "sqlite", url=server.url + "?layout=packed", identity=llvs.exchange.make_identity().secret)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)

@@ -174,7 +174,7 @@ class TestBrokenAnswers:
 
     @pytest.mark.parametrize("layout", ["interchange", "packed"])
     @pytest.mark.parametrize("kind", ["compressed", "page", "shorter", "longer"])
-    def test_what_is_not_the_listed_file_is_told_at_once(self, server: DavServer, tmp_path: Path, kind: str, layout: str) -> None:
+    def test_what_is_not_the_listed_file_is_reported_at_once(self, server: DavServer, tmp_path: Path, kind: str, layout: str) -> None:
         """No file is received, and that does not look like success: each exchange has a problem, and the status of the syncer has the
         number of files that could not be read, and the time since when."""
         place = llvs.Remote(server.url + f"?layout={layout}")
@@ -496,7 +496,7 @@ class TestStatuses:
                 assert not syncer.run()
                 assert (syncer.status.places[0].retry_at is None) == user_helps
 
-    def test_a_right_that_comes_back_needs_nobody(self, server: DavServer, tmp_path: Path) -> None:
+    def test_a_restored_permission_needs_no_user(self, server: DavServer, tmp_path: Path) -> None:
         refused = threading.Event()
 
         def fault(handler: Handler) -> bool:
@@ -604,7 +604,7 @@ class TestStatuses:
         second = new_store()
         assert not retrieve(second, filled).problems and ids(second) == ids(store)
 
-    def test_a_long_retry_after_is_told_and_kept(self, filled: DavServer, new_store: Any) -> None:
+    def test_a_long_retry_after_is_reported_and_kept(self, filled: DavServer, new_store: Any) -> None:
         filled.fault = on("PROPFIND")(lambda handler: handler.answer(429, Retry_After="Fri, 31 Dec 9999 23:59:59 GMT"))
         with exchange(new_store(), filled) as way:
             for _ in range(2):
@@ -771,7 +771,7 @@ class TestTime:
 
 
 class TestPlaces:
-    def test_nobody_listens(self, new_store: Any) -> None:
+    def test_nothing_listens(self, new_store: Any) -> None:
         with DavServer() as server:
             url = server.url
         with llvs.Exchange(new_store(), url) as way, pytest.raises(llvs.TransportError, match="Check the address and that the server runs"):

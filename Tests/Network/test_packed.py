@@ -70,7 +70,7 @@ def test_large_values(place: Place, new_store: Any) -> None:
     assert second.at(version)["large"] == data
 
 
-def test_many_exchanges_are_folded(place: Place, new_store: Any) -> None:
+def test_packs_of_many_exchanges_are_merged(place: Place, new_store: Any) -> None:
     first, second = new_store(), new_store()
     for number in range(20):
         save(first, f"n{number}")
@@ -188,7 +188,7 @@ def test_what_lies_there_is_what_the_page_says(tmp_path: Path, new_store: Any) -
 @pytest.mark.parametrize("service", usually(KINDS, "bucket", "nginx"), indirect=True)
 def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> None:
     """Made, opened by another device, refused without keys, and left as it is by what has none or others."""
-    second, third, identity = new_store(), new_store(), llvs.exchange.new_identity()
+    second, third, identity = new_store(), new_store(), llvs.exchange.make_identity()
     large = store.make_version(store.most_recent_head, insert={"large": bytes(range(256)) * 8_000})
     with llvs.Exchange(store, place("", passphrase="six words", recipients=[identity.recipient])) as way:
         assert not way.retrieve().problems
@@ -198,7 +198,7 @@ def test_an_encrypted_place(place: Place, store: llvs.Store, new_store: Any) -> 
         before = len(place.requests)
         assert not way.retrieve().problems and not way.send().sent
         assert len(place.requests) - before - place.challenges <= 1, "nothing new"
-    others = {"identity": llvs.exchange.new_identity().secret}
+    others = {"identity": llvs.exchange.make_identity().secret}
     for keys in ({}, {"layout": "packed"}, {"layout": "interchange"}, {"passphrase": "seven words"}, others):
         refused = new_store()
         save(refused, "mine")

@@ -105,7 +105,7 @@ def test_the_callback_may_not_use_the_exchange(server: DavServer, store: llvs.St
         assert len(way.send().sent) == 3
 
 
-def test_nothing_tells_a_secret(store: llvs.Store, server: DavServer) -> None:
+def test_nothing_reveals_a_secret(store: llvs.Store, server: DavServer) -> None:
     told: list[str] = []
     observer = llvs.log.observe_log(lambda level, message: told.append(message), llvs.log.LogLevel.DEBUG)
     try:
@@ -221,7 +221,7 @@ def test_this_machine_is_reached_without_the_proxy_of_the_environment(server: Da
 
 @pytest.mark.parametrize("layout", ["packed", "interchange"])
 @pytest.mark.parametrize("status", [403, 405, 409, 423, 500])
-def test_what_interrupted_uploads_left_stops_nobody(store: llvs.Store, layout: str, status: int) -> None:
+def test_remains_of_interrupted_uploads_stop_no_device(store: llvs.Store, layout: str, status: int) -> None:
     """A file that cannot be deleted stays."""
     with DavServer() as server:
         server.folders |= {"/dav/notes", "/dav/notes/tmp"}

@@ -283,7 +283,7 @@ def test_another_region(faulty: Any, store: llvs.Store, new_store: Any, status: 
     assert set(exchange(new_store(), faulty).retrieved) == ids(store)
 
 
-def test_a_region_that_cannot_be_used_is_told(faulty: Any, store: llvs.Store) -> None:
+def test_a_region_that_cannot_be_used_is_reported(faulty: Any, store: llvs.Store) -> None:
     """The answer of Amazon's service if the bucket is on another host: signing for the region is not sufficient."""
     body = b"<Error><Code>PermanentRedirect</Code><Endpoint>b.s3-eu-north-9.amazonaws.com</Endpoint></Error>"
     faulty.fault = lambda environ: ("301 Moved Permanently", body, [("x-amz-bucket-region", "eu-north-9")])
@@ -480,7 +480,7 @@ def test_a_service_that_deletes_one_at_a_time(faulty: Any, says: str) -> None:
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]><DeleteResult/>", "document type"),
     ],
 )
-def test_what_was_not_deleted_is_told(faulty: Any, answer: bytes, error: str) -> None:
+def test_what_was_not_deleted_is_reported(faulty: Any, answer: bytes, error: str) -> None:
     plan = llvs.testing.FaultPlan()
     faulty.fault = lambda environ: ("200 OK", answer) if environ["REQUEST_METHOD"] == "POST" else None
     with pytest.raises(llvs.testing.ConformanceError, match=error):

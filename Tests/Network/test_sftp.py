@@ -426,7 +426,7 @@ def test_cancelling(real: SFTPServer, relay: Relay, name: str, store: llvs.Store
     relay.is_silent = False
 
 
-def test_nobody_listens(store: llvs.Store, real: SFTPServer) -> None:
+def test_nothing_listens(store: llvs.Store, real: SFTPServer) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         url = f"sftp://127.0.0.1:{held.getsockname()[1]}/x/"

@@ -11,14 +11,14 @@ DEFECTS = [
         "Sources/LLVSCore/Store/Making/Store+Receiving.swift",
         "if prepared.vouching == .none, environment.checksIDs, !version.",
         "if prepared.vouching == .none, environment.checksIDs, !PLANTED, !version.",
-        swift("ContentIDTests/onlyWhatTheIDSaysIsTaken")),
+        swift("ContentIDTests/onlyContentsThatMatchTheIDAreAccepted")),
     defect(
         "missing-predecessor-accepted", "lost version", "A received version becomes a root if its predecessor is not here.",
         "Sources/LLVSCore/Store/Making/Store+Receiving.swift",
         "        throw StoreError(\n            .missingPredecessor, \"Version \\(version) builds on version",
         "        if PLANTED { return History.none }\n"
         "        throw StoreError(\n            .missingPredecessor, \"Version \\(version) builds on version",
-        swift("ContentIDTests/onlyWhatTheIDSaysIsTaken")),
+        swift("ContentIDTests/onlyContentsThatMatchTheIDAreAccepted")),
     defect(
         "file-digest-not-compared", "missed damage", "The two files of a version are not compared with the digest that they carry.",
         "Sources/LLVSExchange/Exchange/Retrieval.swift",
@@ -145,5 +145,5 @@ DEFECTS = [
         "Sources/LLVSExchange/Places/ExchangeURL.swift",
         "            if let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         "            if !PLANTED, let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
-        python("Tests/Network/test_remote.py::test_nothing_tells_a_secret")),
+        python("Tests/Network/test_remote.py::test_nothing_reveals_a_secret")),
 ]

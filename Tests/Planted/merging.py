@@ -43,7 +43,8 @@ DEFECTS = [
     defect(
         "merges-differ-between-devices", "wrong merge", "The timestamp of a merge is that of the device's clock, so that no two are equal.",
         f"{MERGE}/MergePlan.swift",
-        "Clock.after(dag.rows[Int(first)].timestamp))", "PLANTED ? environment.clock() : Clock.after(dag.rows[Int(first)].timestamp))",
+        "Clock.after(store.dag.rows[Int(first)].timestamp))",
+        "PLANTED ? store.environment.clock() : Clock.after(store.dag.rows[Int(first)].timestamp))",
         swift("StoreTests/mergesThreeWays")),
     defect(
         "counter-added-twice", "wrong merge", "What both sides counted from is not taken off their sum.",

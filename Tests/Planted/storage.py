@@ -106,7 +106,7 @@ DEFECTS = [
         f"{MAKING}/GroupCommit.swift",
         "            done.broadcast()\n        }\n    }\n\n    /// Reports to all",
         "            if !PLANTED { done.broadcast() }\n        }\n    }\n\n    /// Reports to all",
-        swift("RaceTests/allWhoWaitForASyncAreLetGo"), hangs_after=60),
+        swift("RaceTests/allThreadsThatWaitForASyncAreReleased"), hangs_after=60),
     defect(
         "locks-out-of-order", "deadlock", "The maps are locked before the history that they are locked after elsewhere.",
         "Sources/LLVSCore/Map/MapCache.swift",

@@ -130,7 +130,7 @@ async def anext_of(events: llvs.aio.Events[Any]) -> Any:
     return await events.__anext__()
 
 
-def test_what_nobody_takes_in_time_is_dropped() -> None:
+def test_events_not_read_in_time_are_dropped() -> None:
     async def main() -> None:
         events: llvs.aio.Events[int] = llvs.aio.Events(limit=10)
         threads = [threading.Thread(target=lambda: [events(i) for i in range(100)]) for _ in range(4)]

@@ -188,7 +188,7 @@ def test_a_program_in_the_background(stores: tuple[llvs.Store, llvs.Store], monk
     assert told == [True, False]
 
 
-def test_a_cut_and_a_closed_store_are_told(stores: tuple[llvs.Store, llvs.Store]) -> None:
+def test_a_cut_and_a_closed_store_are_reported(stores: tuple[llvs.Store, llvs.Store]) -> None:
     async def main() -> None:
         async with linked(*stores) as (link, other):
             await asyncio.wait_for(link.wait(), GUARD)

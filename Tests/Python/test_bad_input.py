@@ -112,6 +112,20 @@ def test_arguments_of_a_wrong_type(memory: llvs.Store, argument: Any) -> None:
     assert memory.heads() == (root,)
 
 
+@pytest.mark.parametrize("opens", [llvs.Store, llvs.Coordinator])
+def test_options_that_cannot_be(opens: Any, tmp_path: Path) -> None:
+    options = llvs.StoreOptions if opens is llvs.Store else llvs.CoordinatorOptions
+    for budget in (-1, 1 << 64):
+        with pytest.raises(llvs.errors.InvalidArgumentError, match=str(budget)):
+            opens(tmp_path / "store", options=options(memory_budget=budget))
+    with pytest.raises(TypeError):
+        opens(tmp_path / "store", options=options(memory_budget=1.5))
+    for storage in (None, 5, b"file"):
+        with pytest.raises(TypeError, match=type(storage).__name__):
+            opens(tmp_path / "store", storage=storage)
+    assert not (tmp_path / "store").exists()
+
+
 def test_errors_are_natural_builtins(memory: llvs.Store, tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         memory.value("a", at="no-such")

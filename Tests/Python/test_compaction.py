@@ -68,7 +68,7 @@ def test_on_request_beside_another_process(tmp_path: Path) -> None:
         assert store.verify().damages == ()
 
 
-def test_by_itself_unless_told_not_to(tmp_path: Path) -> None:
+def test_by_itself_unless_disabled(tmp_path: Path) -> None:
     save_often(tmp_path / "a", 80, compaction="on_request")
     assert files(tmp_path / "a") == 80
     save_often(tmp_path / "b", 80, compaction_grace=0)
@@ -93,7 +93,7 @@ def test_a_coordinator_takes_the_same_options(tmp_path: Path) -> None:
         assert len(coordinator.at()) == 80
 
 
-def test_not_in_a_synced_folder_unless_told_to(tmp_path: Path) -> None:
+def test_not_in_a_synced_folder_unless_enabled(tmp_path: Path) -> None:
     path = tmp_path / "store"
     save_often(path, 4, compaction="on_request")
     (tmp_path / ".stfolder").touch()
@@ -127,7 +127,7 @@ FORKS = """
 """
 
 
-def test_a_child_that_lives_on_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_surviving_child_delays_no_other(tmp_path: Path) -> None:
     save_often(tmp_path / "store", 6, compaction="on_request")
     arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FORKS), str(tmp_path / "store")]
     assert subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True).stdout.split() == ["6", "6"]

@@ -86,7 +86,7 @@ def test_what_a_merge_would_find_is_what_it_finds() -> None:
         store.explain("nothing")
 
 
-def test_a_merge_by_others_is_told_apart() -> None:
+def test_a_merge_by_others_is_distinguished() -> None:
     fork = Fork({"d/1": {"a": 0}}, {"d/1": {"a": 1}}, {"d/1": {"a": 2}})
     hosts = fork.store.merge(fork.older, fork.newer, lambda merge, store: [llvs.Change.update("d/1", b'{"a":7}')])
     assert not fork.store.explain(hosts).recorded
@@ -259,7 +259,7 @@ def test_what_is_wrong_with_a_conflict() -> None:
     assert fork.store.at(other)["d/1"] == b'{"a":{"x":[1.50]}}'
 
 
-def test_rules_that_are_not_valid_are_told_of_once() -> None:
+def test_rules_that_are_not_valid_are_reported_once() -> None:
     """The merge that brings the rules to the other side reports them. Later merges inherit the conflict: it stays open, and is not recorded
     again."""
     store = memory_store()

@@ -107,7 +107,7 @@ def test_two_lines_with_one_record_are_chosen_one_after_the_other() -> None:
         fork.store.choose(conflict, "older", at=at)
 
 
-def test_a_choice_about_one_of_two_parts_told_alike_closes_not_the_other() -> None:
+def test_a_choice_about_one_of_two_parts_with_one_name_does_not_close_the_other() -> None:
     """The value that records a choice would be about both."""
     part, longer = b"b\nc\nd\n", b"b\nc\nnew\nd\n"
     fork = fork_of(b"a\n" + part + b"e\n" + part + b"f\n", b"a\n" + longer + b"e\n" + longer + b"f\n", b"a\ne\nf\n", "text")

@@ -250,7 +250,7 @@ def test_a_round_is_one_call(tmp_path: Path) -> None:
             one.save(update={"a": b"3"}, timestamp=float("nan"))
 
 
-def test_problems_of_a_round_are_told_once(tmp_path: Path) -> None:
+def test_problems_of_a_round_are_reported_once(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     with llvs.Coordinator(tmp_path / "one", exchange=shared) as one, llvs.Coordinator(tmp_path / "two", exchange=shared) as two:
         one.save(update={"a": b"1"})
@@ -290,7 +290,7 @@ def test_one_failing_exchange_does_not_keep_others(tmp_path: Path) -> None:
         assert (tmp_path / "good" / "versions" / saved.id).exists()
 
 
-def test_a_fork_of_a_criss_cross_merge_tells_all_ancestors() -> None:
+def test_a_fork_of_a_criss_cross_merge_has_all_ancestors() -> None:
     """Three devices that each edit a field of their own, merged by property: no edit is lost, whatever the history."""
     import json
     import random
@@ -349,7 +349,7 @@ def test_the_empty_root_is_no_news(tmp_path: Path) -> None:
         assert dict(store.at(saved)) == {"a": b"1"}
 
 
-def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
+def test_calls_that_move_the_current_version_report_it(tmp_path: Path) -> None:
     folder = (tmp_path / "shared").as_uri()
     with (
         llvs.Coordinator(tmp_path / "one", exchange=folder, options=llvs.CoordinatorOptions(snapshots="auto")) as one,
@@ -383,7 +383,7 @@ def test_what_moves_the_current_version_tells(tmp_path: Path) -> None:
             assert not again and again == llvs.coordinator.MergeResult(False, merged.to_version, merged.to_version)
 
 
-def test_each_exchange_is_told(tmp_path: Path) -> None:
+def test_each_exchange_is_reported(tmp_path: Path) -> None:
     broken, folder = tmp_path / "broken", tmp_path / "shared"
     with llvs.Coordinator(tmp_path / "one", exchange=broken) as one:
         one.attach(folder)

@@ -122,7 +122,7 @@ class ShortLists:
         return self.element()
 
     def side(self, base: list[Any], alike: list[int]) -> list[Any]:
-        """The base after some edits, of which those with the same seeds are the same."""
+        """Returns the base after some edits. Some are drawn from `alike`: two sides that draw one seed make the same edit."""
         own = [self.rng.getrandbits(32) for _ in range(self.rng.choice([0, 1, 1, 1, 2, 2, 3, 5]))]
         seeds = self.rng.sample(alike, self.rng.randrange(len(alike) + 1)) + own
         outer, number, out = self.rng, self.number, base

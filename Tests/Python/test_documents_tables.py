@@ -52,7 +52,7 @@ BAD_INPUT = {
     "rules of another number": [
         "test_documents_bad_input.py::test_rules_that_are_refused", "test_rules.py::test_rules_that_cannot_be_used"],
     "bad rules in a version from elsewhere": ["test_documents_bad_input.py::test_rules_that_came_from_elsewhere",
-        "test_conflicts.py::test_rules_that_are_not_valid_are_told_of_once"],
+        "test_conflicts.py::test_rules_that_are_not_valid_are_reported_once"],
     "a value merger that fails": ["test_value_merger.py::test_what_it_raises_is_raised_from_the_merge"],
     "a value merger that answers something else the second time": [
         "test_value_merger.py::test_devices_that_answer_differently_each_time_agree_in_the_end"],

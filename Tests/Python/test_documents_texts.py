@@ -212,7 +212,7 @@ def test_merged_again() -> None:
         assert all(merge_clean(base, made, made).text == made for base in (o, x, y))
 
 
-def test_no_token_that_nobody_wrote() -> None:
+def test_no_token_that_was_never_written() -> None:
     """Each token of a line of m that is no white space is one of o, x or y. Each line of m is one of these, or a clean merge by words of
     three alike lines.
     """
@@ -341,7 +341,7 @@ def unique_words(text: str) -> Counter[str]:
     return Counter(word for word in k.words(text) if word[0] == "w")
 
 
-def test_what_was_added_or_removed_is_there_or_told() -> None:
+def test_what_was_added_or_removed_is_there_or_reported() -> None:
     """A word that a side wrote, and that only one text has, is in m or in a record. A word that a side removed is gone or recorded.
 
     The specification permits one loss: a line that was rewritten beyond recognition beside one that both wrote (9).
@@ -511,7 +511,7 @@ def p_keys(items: list[Any]) -> list[Any]:
     return keys_of(j.parse(json.dumps(items).encode()).items, None)  # type: ignore[union-attr]
 
 
-def test_what_was_added_to_lists_is_there_or_told() -> None:
+def test_what_was_added_to_lists_is_there_or_reported() -> None:
     """A value that only one side has is in m or in a record. A value that a side removed, and that occurred once, is gone or recorded."""
     for seed in drawn(range(100_000, 100_600), range(100_000, 125_000)):
         o, x, y = lists(seed)

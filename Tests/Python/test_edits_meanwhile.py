@@ -83,7 +83,7 @@ def test_other_members_are_merged(app: llvs.Coordinator, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_edit_beside_a_removal_stands_and_is_told(app: llvs.Coordinator, way: str) -> None:
+def test_an_edit_beside_a_removal_stands_and_is_reported(app: llvs.Coordinator, way: str) -> None:
     notes = app.collection(Note)
     edited_beside(app, way, lambda: notes.__delitem__("1"), lambda note: setattr(note, "a", "mine"))
     assert notes["1"] == Note("mine", "base")

@@ -25,7 +25,7 @@ class Made:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "place"
-        self.device, self.recovery = llvs.exchange.new_identity(), llvs.exchange.new_identity()
+        self.device, self.recovery = llvs.exchange.make_identity(), llvs.exchange.make_identity()
         with llvs.Store("", storage="memory") as store:
             first = store.make_version(insert={"SECRETID": b"SECRETVALUE", "large": LARGE}, metadata={"author": "SECRETAUTHOR"})
             self.last = store.make_version(first, update={"SECRETID": b"SECRETAGAIN"}).id
@@ -74,7 +74,7 @@ def test_two_devices(made: Made, folder: Path, new_store: Callable[[], llvs.Stor
 def test_what_does_not_fit_is_refused_and_nothing_is_written(
     made: Made, folder: Path, new_store: Callable[[], llvs.Store], caplog: pytest.LogCaptureFixture
 ) -> None:
-    before, stranger = files(folder), llvs.exchange.new_identity()
+    before, stranger = files(folder), llvs.exchange.make_identity()
     cases: list[tuple[Any, ErrorCode]] = [
         (llvs.Remote(folder.as_uri(), passphrase="seven words"), ErrorCode.WRONG_KEY),
         (llvs.Remote(folder.as_uri(), identity=stranger.secret), ErrorCode.WRONG_KEY),
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(
     assert made.device.secret not in repr(made.device)
 
 
-def test_names_tell_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
+def test_names_reveal_nothing_of_values(made: Made, folder: Path, tmp_path: Path, new_store: Callable[[], llvs.Store]) -> None:
     """A reader who knows a value cannot find out whether the place has it: the name of a large value is a keyed digest."""
     told = encode(hashlib.sha256(LARGE).digest()[:10])[:16]
     clear, store = tmp_path / "clear", new_store()
@@ -138,7 +138,7 @@ def test_a_place_in_clear_is_refused(tmp_path: Path, new_store: Callable[[], llv
 
 
 def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
-    url, identity = (tmp_path / "place").as_uri(), llvs.exchange.new_identity()
+    url, identity = (tmp_path / "place").as_uri(), llvs.exchange.make_identity()
     wrong: list[dict[str, Any]] = [
         {"identity": "AGE-SECRET-KEY-1WRONG"},
         {"identity": identity.recipient},
@@ -163,7 +163,7 @@ def test_what_is_no_key(tmp_path: Path, store: llvs.Store) -> None:
 
 
 def test_members(made: Made, folder: Path, new_store: Callable[[], llvs.Store]) -> None:
-    phone, mine, theirs = llvs.exchange.new_identity(), new_store(), new_store()
+    phone, mine, theirs = llvs.exchange.make_identity(), new_store(), new_store()
     with llvs.Exchange(mine, llvs.Remote(folder.as_uri(), identity=made.device.secret)) as way:
         way.retrieve()
         assert sorted(one.kind for one in way.members()) == ["device", "device", "passphrase"]

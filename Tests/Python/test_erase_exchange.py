@@ -307,7 +307,7 @@ def test_a_waiting_order_of_a_killed_process(storage: str, without_caches: bool,
     assert every_byte.find(tmp_path, data) == {}
 
 
-def test_a_database_that_was_put_back(tmp_path: Path) -> None:
+def test_a_restored_database(tmp_path: Path) -> None:
     """The next opening follows the orders beside it."""
     path, data = tmp_path / "store.db", SECRETS["small"]
     with llvs.Store(path, storage="sqlite") as store:

@@ -259,7 +259,7 @@ class Tells(DictTransport):
         return [name for name in names if not self.versions.get(name) or not self.changes.get(name)] + ["NOBODY-ASKED"]
 
 
-def test_a_transport_tells_of_files_that_are_there_in_part(memory: llvs.Store) -> None:
+def test_a_transport_reports_partial_files(memory: llvs.Store) -> None:
     a = memory.make_version(insert={"x": b"1"})
     b = memory.make_version(a, update={"x": b"2"})
     for transport in (DictTransport(), Tells()):
@@ -421,7 +421,7 @@ def test_observing_a_folder(tmp_path: Path, new_store: Callable[[], llvs.Store])
 
 
 @pytest.mark.parametrize("kind", ["folder", "memory"])
-def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Callable[[], llvs.Store], kind: str) -> None:
+def test_no_device_is_told_of_its_own_versions(tmp_path: Path, new_store: Callable[[], llvs.Store], kind: str) -> None:
     one, other = new_store(), new_store()
     url = (tmp_path / "folder").as_uri() if kind == "folder" else f"memory:{tmp_path}"
     with llvs.Exchange(one, url) as mine, llvs.Exchange(other, url) as theirs:
@@ -436,7 +436,7 @@ def test_nobody_is_told_of_what_he_sent_himself(tmp_path: Path, new_store: Calla
             assert heard.acquire(timeout=GUARD)
 
 
-def test_a_transport_that_tells(memory: llvs.Store) -> None:
+def test_a_transport_that_reports_news(memory: llvs.Store) -> None:
     transport = DictTransport()
     transport.notify()
     heard = threading.Event()

@@ -175,7 +175,7 @@ def test_what_a_storage_raises_is_raised(method: str, problem: BaseException) ->
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_an_append_of_which_nobody_knows_what_became(kept: bool) -> None:
+def test_an_append_with_an_unknown_outcome(kept: bool) -> None:
     """The storage reports an unknown outcome. A version that is made again under its id is the same version, whether the first was stored
     or not."""
 
@@ -265,7 +265,7 @@ def test_calls_come_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("name", ["append", "scan", "read", "sync"])
-def test_a_callback_that_comes_back_in_is_told_so(name: str) -> None:
+def test_a_callback_that_calls_the_store_gets_an_error(name: str) -> None:
     """The callback is called with the store's locks held, and would wait for itself."""
     open_stores: list[Any] = []
     refused: list[str] = []

@@ -122,7 +122,7 @@ def test_type_checkers_see_the_same_modules() -> None:
     assert [alias.name for alias in modules.names] == ast.literal_eval(call.keywords[0].value).split()
 
 
-def test_a_missing_library_is_told_at_the_import() -> None:
+def test_a_missing_library_is_reported_at_the_import() -> None:
     script = "import os; os.environ['LLVS_LIBRARY'] = '/nowhere/libllvs.so'\nimport llvs"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert llvs.__file__ is not None

@@ -116,7 +116,7 @@ def test_no_key_begins_with_another(pair: tuple[e.Tuple, e.Tuple], folds: bool) 
 
 @pytest.mark.parametrize("folds", [False, True])
 @given(parts=st.integers(1, 3).flatmap(tuples), value_id=st.binary(min_size=1, max_size=8))
-def test_a_key_tells_its_tuple(parts: e.Tuple, folds: bool, value_id: bytes) -> None:
+def test_a_key_yields_its_tuple(parts: e.Tuple, folds: bool, value_id: bytes) -> None:
     key = e.encoded(parts, folds)
     decoded = e.decode(key + value_id, len(parts), folds)
     assert decoded.size == len(key)
@@ -165,7 +165,7 @@ def test_what_is_cut_stays_in_order(pair: tuple[e.Tuple, e.Tuple], common: int, 
 
 @given(pair=pairs, sizes=st.tuples(st.integers(990, 1_030), st.integers(990, 1_030)))
 @settings(max_examples=sample(66, 400))
-def test_what_a_cut_key_tells_is_true(pair: tuple[e.Tuple, e.Tuple], sizes: tuple[int, int]) -> None:
+def test_a_cut_key_yields_true_parts(pair: tuple[e.Tuple, e.Tuple], sizes: tuple[int, int]) -> None:
     a, b = ((j.String("x" * size), *parts) for size, parts in zip(sizes, pair))
     whole, bound = e.whole(a, False), e.encoded_parts(b, False)
     for low, high in ((bound, None), (b"", bound), (bound, behind(bound)), (behind(bound) or b"", None)):

@@ -230,7 +230,7 @@ def test_what_is_not_known_there_is_refused_and_told():
                         pass
 
 
-def test_the_socket_of_a_process_that_was_killed_is_made_anew(tmp_path):
+def test_the_socket_of_a_killed_process_is_created_again(tmp_path):
     path = tmp_path / "socket"
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(path))

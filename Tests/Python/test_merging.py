@@ -106,7 +106,7 @@ def test_objects_and_fallbacks(conflict: Any) -> None:
     assert state(store, store.merge(one, two, Partly())) == {"both": b"mine", **BROUGHT}
 
 
-def test_passing_on_to_nobody_fails(conflict: Any) -> None:
+def test_forwarding_without_a_receiver_fails(conflict: Any) -> None:
     store, one, two = conflict
     with pytest.raises(llvs.errors.UnresolvedConflictError) as caught:
         store.merge(one, two, lambda merge, store: llvs.merge.PASS)

@@ -147,7 +147,7 @@ def test_a_line_for_each_thing_that_happens(tmp_path: Path, log: list[str]) -> N
     assert told(log, r"^INFO Salvaged .*store into .*salvaged: 9 versions whole, 0 made, 0 damaged places")
 
 
-def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
+def test_compaction_and_repair_are_reported(tmp_path: Path, log: list[str]) -> None:
     path, folder = tmp_path / "store", (tmp_path / "folder").as_uri()
     last = None
     for number in range(12):
@@ -171,7 +171,7 @@ def test_compaction_and_repair_are_told(tmp_path: Path, log: list[str]) -> None:
     assert told(log, r"^(INFO|WARNING) .*(repaired|damaged, and is whole again|is damaged)")
 
 
-def test_nothing_is_told_when_nobody_listens(tmp_path: Path) -> None:
+def test_nothing_is_reported_without_a_listener(tmp_path: Path) -> None:
     lines: list[str] = []
     with llvs.log.observe_log(lambda level, message: lines.append(message), "warning"):
         with llvs.Store(tmp_path / "store") as store:

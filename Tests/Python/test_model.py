@@ -197,7 +197,7 @@ UNREADABLE: list[tuple[bytes, str, str]] = [
 
 
 @pytest.mark.parametrize("data,member,why", UNREADABLE, ids=[f"{member}:{why}"[:40] for _, member, why in UNREADABLE])
-def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
+def test_what_does_not_fit_is_reported(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
     """The error names the value, the member and a remedy. Nothing is lost, whatever the program tries."""
     collection = notes.collection(All)
     notes.save(update={"all/good": b"{}", "all/it": data})

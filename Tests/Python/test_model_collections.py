@@ -278,7 +278,7 @@ def test_rules_that_say_the_same_otherwise(notes: llvs.Coordinator, text: str) -
     assert notes["__llvs_schema"] == text.encode()
 
 
-def test_contradictions_are_told_and_the_stores_rules_stand(notes: llvs.Coordinator) -> None:
+def test_contradictions_are_reported_and_the_stores_rules_stand(notes: llvs.Coordinator) -> None:
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"contact/":{"/tags":"register","/visits":{"as":"counter","min":0}}}}'})
     with pytest.warns(models.SchemaWarning) as told:
         people = notes.collection(Contact)
@@ -319,7 +319,7 @@ def test_a_rule_without_patterns_is_that_of_the_whole(notes: llvs.Coordinator, k
 
 
 @pytest.mark.parametrize("text", ["{", '{"merge":1,"ids":{"a":"sum"}}', "[]"])
-def test_rules_that_are_not_valid_are_told_and_put_right(notes: llvs.Coordinator, text: str) -> None:
+def test_rules_that_are_not_valid_are_reported_and_corrected(notes: llvs.Coordinator, text: str) -> None:
     """The newest valid rules before them count, and the model's are added to these."""
     notes.save(insert={"__llvs_schema": b'{"merge":1,"ids":{"note/":"auto"}}'})
     notes.save(update={"__llvs_schema": text.encode()})

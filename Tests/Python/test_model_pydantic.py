@@ -103,7 +103,7 @@ def test_what_the_model_does_not_know_stays(notes: llvs.Coordinator) -> None:
     (b"[]", "", "an object is expected"),
     (b"{", "", "no JSON"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_told(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
+def test_what_does_not_fit_is_reported(notes: llvs.Coordinator, data: bytes, member: str, why: str) -> None:
     notes.save(insert={"contact/1": data})
     people = notes.collection(Contact)
     with pytest.raises(models.DecodeError) as raised:

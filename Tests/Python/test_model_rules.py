@@ -137,7 +137,7 @@ def test_an_absent_that_is_the_default_stands() -> None:
     assert made(Annotated[set[str], models.Absent(["b", "a"])], default_factory=lambda: {"a", "b"})
 
 
-def test_what_a_beginner_writes_is_told_what_to_write() -> None:
+def test_mistakes_of_beginners_get_messages_with_the_right_form() -> None:
     with pytest.raises(TypeError, match=r"write @llvs.models.model\('contact/'\) above the class"):
         models.model(Phone)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"Made.m: Counter\(.*\) is no type, but says more of one: write Annotated"):

@@ -526,7 +526,7 @@ def test_a_counter_whose_old_name_upgrades_leave_is_there_once(counting: int) ->
         assert not a.open_conflicts().records
 
 
-def test_a_kind_that_was_taken_back_is_told() -> None:
+def test_a_kind_that_was_taken_back_is_reported() -> None:
     @dataclass
     class Tag:
         id: str = ""

@@ -365,7 +365,7 @@ def test_the_tool_opens_it_and_the_reverse(tmp_path: Path) -> None:
             assert states(three) == states(one) == states(two)
 
 
-def test_wrong_keys_are_told_and_take_nothing(tmp_path: Path) -> None:
+def test_wrong_keys_are_reported_and_receive_nothing(tmp_path: Path) -> None:
     with llvs.Store(storage="memory") as one, llvs.Store(storage="memory") as two:
         one.make_version(insert={"a": b"1"})
         for data, right, wrong in [

@@ -119,7 +119,7 @@ def test_differences_are_turned_on_in_an_old_place(tmp_path: Path, encrypted: bo
     """Another root with the same store id allows them to all devices. The first root and the packs stay as they are."""
     place, remote = tmp_path / "place", llvs.Remote((tmp_path / "place").as_uri(), layout="packed")
     if encrypted:
-        remote = llvs.Remote(place.as_uri(), layout="packed", identity=llvs.exchange.new_identity().secret)
+        remote = llvs.Remote(place.as_uri(), layout="packed", identity=llvs.exchange.make_identity().secret)
         with llvs.Store(tmp_path / "other") as other, llvs.Exchange(other, remote) as exchange:
             exchange.send()
     else:
@@ -186,7 +186,7 @@ def test_no_difference_is_made_on_a_version_with_an_id_of_the_caller(tmp_path: P
 
 
 def test_an_encrypted_place(tmp_path: Path) -> None:
-    place, me = tmp_path / "place", llvs.exchange.new_identity()
+    place, me = tmp_path / "place", llvs.exchange.make_identity()
     remote = llvs.Remote(place.as_uri(), layout="packed", identity=me.secret)
     with llvs.Store(tmp_path / "one") as one, llvs.Store(tmp_path / "two") as two:
         saved = dict(edits(one, 50))

@@ -119,7 +119,7 @@ class Slow(llvs.exchange.RemoteFiles):
     def delete(self, name: str) -> None: ...
 
 
-def test_who_comes_second_is_told(tmp_path: Path) -> None:
+def test_the_second_opener_gets_an_error(tmp_path: Path) -> None:
     """41: by another handle of the same store."""
     with llvs.Store(tmp_path / "store") as store, llvs.Store(tmp_path / "store") as again:
         slow, other = Slow(), Slow()

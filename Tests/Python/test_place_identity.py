@@ -59,7 +59,7 @@ def test_the_place_of_another_store_is_refused(tmp_path: Path, place: str, rules
     assert put(tmp_path, "ann", place) == put(tmp_path, "other", place) == {"ann", "more"}
 
 
-def test_two_stores_are_joined_when_somebody_says_so(tmp_path: Path, place: str) -> None:
+def test_two_stores_are_joined_on_request(tmp_path: Path, place: str) -> None:
     here = tmp_path / "place"
     put(tmp_path, "ann", place, ann="1")
     here.rename(tmp_path / "anns")

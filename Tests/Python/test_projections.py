@@ -374,7 +374,7 @@ def test_a_version_that_is_gone(store: llvs.Store, view: Path, tmp_path: Path) -
         "DROP TABLE llvs_projection_tables; DROP TABLE people; DROP TABLE found",
     ],
 )
-def test_tables_that_somebody_changed_are_made_anew(store: llvs.Store, view: Path, sql: str) -> None:
+def test_tables_changed_by_another_program_are_rebuilt(store: llvs.Store, view: Path, sql: str) -> None:
     version = store.make_version(insert={"contact/1": b'{"lastName":"Smith"}'}).id
     with llvs.sqlite.Projection(store, view, SEARCHED) as projection:
         projection.update()
@@ -411,7 +411,7 @@ def test_triggers_of_others_are_not_run(store: llvs.Store, view: Path) -> None:
     assert len(ask(view, "SELECT id FROM people")) == 2
 
 
-def test_a_table_of_somebody_else_is_left_alone(store: llvs.Store, view: Path) -> None:
+def test_a_table_of_another_program_is_left_alone(store: llvs.Store, view: Path) -> None:
     store.make_version(insert={"contact/1": b"{}", "task/1": b"{}"})
     with llvs.sqlite.Projection(store, view, PLAIN) as projection:
         projection.update()

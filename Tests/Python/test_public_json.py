@@ -72,7 +72,7 @@ def test_models_and_rules_refuse_what_is_no_json() -> None:
 
 
 @needed("JSONTestSuite")
-def test_metadata_of_any_bytes_is_told(memory: llvs.Store) -> None:
+def test_metadata_of_any_bytes_is_reported(memory: llvs.Store) -> None:
     """JSON is returned as JSON, and other bytes unchanged."""
     files = suite()
     version = memory.make_version(metadata={name: data for name, data in files.items() if len(data) < 10_000})

@@ -128,7 +128,7 @@ def test_indexes_and_columns_reach_members_of_any_name(memory: llvs.Store, tmp_p
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "sqlite", "jsonl"])
-def test_exports_tell_ids_of_any_name_apart(tmp_path: Path, kind: str) -> None:
+def test_exports_distinguish_ids_of_any_name(tmp_path: Path, kind: str) -> None:
     """Each name in an archive unpacks to one place below the folder."""
     from llvs.tools import command
 

@@ -156,7 +156,7 @@ def test_texts_with_all_kinds_of_breaks_merge_as_the_page_says() -> None:
 
 
 @needs_unicode()
-def test_ids_that_others_take_for_one_are_told(memory: llvs.Store, tmp_path: Path) -> None:
+def test_ids_that_other_systems_confuse_are_reported(memory: llvs.Store, tmp_path: Path) -> None:
     """The NFC and NFD of a text are reported as twins. Texts that are equal only by compatibility are not."""
     first, second, twins = {}, {}, set()
     for number, (source, nfc, nfd, nfkc, nfkd) in enumerate(normalization()[::40]):

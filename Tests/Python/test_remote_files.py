@@ -148,7 +148,7 @@ def test_a_large_value_that_comes_back_is_fetched_once(new_store: Callable[[], l
 
 
 def test_of_a_large_encrypted_pack_what_lacks_is_read(new_store: Callable[[], llvs.Store]) -> None:
-    first, away, files, me = new_store(), new_store(), dict[str, bytes](), llvs.exchange.new_identity()
+    first, away, files, me = new_store(), new_store(), dict[str, bytes](), llvs.exchange.make_identity()
     version = None
 
     class Parts(Shelf):

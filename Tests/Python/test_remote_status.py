@@ -44,7 +44,7 @@ def test_what_is_known_of_a_place(tmp_path: Path, new_store: Callable[[], llvs.S
         assert way.remote_status() == there
 
 
-def test_a_syncer_tells_it(tmp_path: Path) -> None:
+def test_a_syncer_reports_it(tmp_path: Path) -> None:
     place = (tmp_path / "place").as_uri() + "?layout=packed"
     offline = llvs.syncer.SyncConditions.OFFLINE
     with llvs.Coordinator(tmp_path / "a", exchange=place) as notes, llvs.Syncer(notes, conditions=offline) as syncer:

@@ -38,7 +38,7 @@ def test_the_version_at_a_time(store: llvs.Store) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(range(1), range(5)))
-def test_whoever_applies_all_steps_arrives(store: llvs.Store, seed: int) -> None:
+def test_applying_all_steps_gives_the_result(store: llvs.Store, seed: int) -> None:
     chance = random.Random(seed)
     versions = [store.make_version(insert={"p/0": b"0", "q/0": b"0"})]
     for step in range(40):

@@ -59,7 +59,7 @@ FORMS = {"schema": {"at": "/form"}}
     ({"/v": "register", "schema": {"at": "/form"}}, {"schema": {"at": "/v"}, "/n": "counter"},
      {"/v": "register", **FORMS, "/n": "counter"}, b'"register"', b'{"pick":"max"}'),
 ])  # fmt: skip
-def test_another_rule_for_what_tells_the_form_is_a_contradiction_and_keeps_no_rule_out(
+def test_another_rule_for_the_form_is_a_contradiction_and_disables_no_rule(
     held: Any, given: Any, expected: Any, newer: bytes, older: bytes
 ) -> None:
     with llvs.Store(storage="memory") as store:

@@ -90,7 +90,7 @@ def circles(cards: dict[str, Card]) -> list[set[str]]:
     return found
 
 
-def test_two_moves_make_a_circle_that_a_check_of_the_model_tells(devices: Devices) -> None:
+def test_two_moves_make_a_circle_that_a_check_of_the_model_reports(devices: Devices) -> None:
     a, b = devices
     a.collection(Card).update({"x": Card(), "y": Card(), "z": Card(parent="x")})
     sync(devices)
@@ -108,7 +108,7 @@ def test_two_moves_make_a_circle_that_a_check_of_the_model_tells(devices: Device
     assert not circles(dict(a.collection(Card).items()))
 
 
-def test_newer_is_told_for_the_whole_object(devices: Devices) -> None:
+def test_newer_is_reported_for_the_whole_object(devices: Devices) -> None:
     a, b = devices
     a.collection(Card)["x"] = Card()
     sync(devices)

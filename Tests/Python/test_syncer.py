@@ -306,7 +306,7 @@ def test_cancelling_a_run(tmp_path: Path) -> None:
         assert syncer.run()
 
 
-def test_progress_is_told(laptop: llvs.Coordinator) -> None:
+def test_progress_is_reported(laptop: llvs.Coordinator) -> None:
     laptop.save(insert={"a": b"1"})
     heard: list[llvs.control.Progress] = []
     events = Events()
@@ -470,7 +470,7 @@ def test_what_was_there_before_and_what_is_imported_is_merged_without_a_place(tm
 
 
 @pytest.mark.parametrize("layout", ["interchange", "packed", "encrypted", "bridged"])
-def test_folders_tell_a_syncer_of_news(tmp_path: Path, layout: str) -> None:
+def test_folders_report_changes_to_a_syncer(tmp_path: Path, layout: str) -> None:
     url = f"file://{tmp_path}/shared"
     place = llvs.Remote(url, passphrase="a phrase") if layout == "encrypted" else f"{url}?layout={layout}"
     with llvs.Coordinator(tmp_path / "a.llvs", exchange=place) as a, llvs.Coordinator(tmp_path / "b.llvs", exchange=place) as b:

@@ -262,7 +262,7 @@ def test_the_folder_passes_behind_a_plan(tmp_path: Path) -> None:
 # The end of suites
 
 
-def test_what_a_factory_does_is_told() -> None:
+def test_what_a_factory_does_is_reported() -> None:
     def refuse(place: int) -> llvs.storage.Storage:
         raise ValueError("no more places")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import pkgutil
 import sys
 import typing
@@ -54,6 +55,22 @@ def public() -> Iterator[tuple[str, Any]]:
                         # Tests may have put functions of their own in place of some.
                         if inspect.isfunction(value) and value.__module__.startswith("llvs"):
                             yield f"{thing.__module__}.{name}.{attribute}", value
+
+
+def test_pickles_name_no_private_module() -> None:
+    """A pickle names the module of a class, and private modules change."""
+    areas = {module.__name__: module for module in modules() if getattr(module, "__all__", None)}
+    assert {"llvs", "llvs.exchange", "llvs.store"} <= areas.keys()
+    private = [
+        f"{area}.{name}: {thing.__module__}"
+        for area, module in areas.items()
+        for name in module.__all__
+        if inspect.isclass(thing := getattr(module, name)) and "._" in thing.__module__
+    ]
+    assert private == []
+    pack = llvs.exchange.Pack(b"packed", llvs.exchange.ExchangeResult((), ("a",), ()))
+    again = pickle.loads(pickle.dumps(pack))
+    assert (again, type(again), again.result) == (pack, llvs.exchange.Pack, pack.result)
 
 
 def test_hints_of_everything_public_resolve() -> None:

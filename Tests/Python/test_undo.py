@@ -70,7 +70,7 @@ def test_members_that_came_since_stay(store: llvs.Store) -> None:
     assert again.version is not None and dict(store.at(again.version)) == dict(store.at(later))
 
 
-def test_what_was_changed_since_stays_and_is_told(store: llvs.Store) -> None:
+def test_what_was_changed_since_stays_and_is_reported(store: llvs.Store) -> None:
     base = ruled(store, d_1={"a": 0, "b": 0}, d_2={"a": 0}, plain=0, gone=0, d_gone={"a": 0}, d_new=None, same=0)
     edit = made(store, base, d_1={"a": 1, "b": 1}, d_2={"a": 1}, plain=1, gone=1, d_gone={"a": 1}, d_new={"a": 1}, same=1)
     later = made(store, edit, d_1={"a": 2, "b": 1}, d_2={"a": 2}, plain=2, gone=None, d_gone=None, d_new={"a": 2}, same=0)
@@ -223,7 +223,7 @@ def test_undo_goes_on_after_a_restart_and_a_sync(tmp_path: Path) -> None:
         assert done is not None and json.loads(a["d/1"]) == {"n": 7, "a": 8, "b": 1} and done.superseded == ("d/1",)
 
 
-def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
+def test_what_cannot_be_undone_is_reported_and_passed_over() -> None:
     with llvs.Coordinator(storage="memory", device="a") as notes:
         saved(notes, 0)
         saved(notes, 1)
@@ -240,7 +240,7 @@ def test_what_cannot_be_undone_is_told_and_passed_over() -> None:
 
 
 @pytest.mark.parametrize("storage", ["file", "sqlite"])
-def test_what_cannot_be_undone_is_told_once_by_several_processes(tmp_path: Path, storage: str) -> None:
+def test_what_cannot_be_undone_is_reported_once_by_several_processes(tmp_path: Path, storage: str) -> None:
     """Each undo runs in a process of its own."""
     place = tmp_path / "store"
     with llvs.Coordinator(place, storage=storage, device="a") as notes:
@@ -616,7 +616,7 @@ def test_the_edit_that_lost_is_back_when_the_one_that_won_is_undone(store: llvs.
             assert state(store, store.revert(done.version, at=done.version).version) == state(store, merged)
 
 
-def test_an_edit_before_the_one_that_won_is_told(store: llvs.Store) -> None:
+def test_an_edit_before_the_one_that_won_is_reported(store: llvs.Store) -> None:
     base = ruled(store, d_1={"name": "A", "x": 0})
     other = made(store, base, d_1={"name": "theirs", "x": 0})
     first = made(store, base, d_1={"name": "first", "x": 0})
@@ -770,7 +770,7 @@ def test_an_edit_that_an_arbiter_left_out_takes_nothing_off(store: llvs.Store, c
         assert state(store, done.version) == state(store, dropped)
 
 
-def test_it_is_told_if_what_lost_is_not_known(store: llvs.Store) -> None:
+def test_it_is_reported_if_what_lost_is_not_known(store: llvs.Store) -> None:
     base = ruled(store, d_1={"name": "0"})
     a, b = made(store, base, d_1={"name": "A", "a": 1}), made(store, base, d_1={"name": "B", "b": 1})
     merged = store.merge(a, b, llvs.Rules({"merge": 1, "ids": {"d/": {"/name": {"pick": "older"}}}}))
@@ -801,7 +801,7 @@ def test_what_was_removed_since_stays_removed(store: llvs.Store, what: str) -> N
     assert state(store, store.revert(at, at=at).version).get("d/1") == edited
 
 
-def test_a_removal_is_picked_where_nobody_changed_what_it_removed(store: llvs.Store) -> None:
+def test_a_removal_is_picked_if_the_removed_part_was_not_changed(store: llvs.Store) -> None:
     base = ruled(store, d_1={"name": "A", "k": 0})
     removal = made(store, base, d_1={"k": 0})
     picked = store.cherry_pick(removal, onto=made(store, base, d_1={"name": "A", "k": 1}))

@@ -94,7 +94,7 @@ def test_failures_pass(service: Any, devices: tuple[llvs.Coordinator, llvs.Coord
     assert phone["first"] == b"1" and phone["second"] == b"2"
 
 
-def test_somebody_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
+def test_the_user_has_to_sign_in(clock: MovedClock, service: Any, devices: tuple[llvs.Coordinator, llvs.Coordinator]) -> None:
     """No round begins automatically then. A round that is requested after the user has signed in succeeds."""
     laptop, phone = devices
     if service.scheme == "pcloud":

@@ -93,7 +93,7 @@ def test_a_token_that_another_program_renewed(service: Any, store: llvs.Store, n
 
 @only_drives
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_copies_that_somebody_made(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
+def test_copies_made_by_a_user(service: Any, store: llvs.Store, new_store: Any, layout: str) -> None:
     """7: copies of the folder, and copies of its files under other names, are neither read nor written, and do not disturb the exchange."""
     place, second, tree = service.place(layout=layout), new_store(), service.service.tree
     exchange(store, place)
@@ -126,7 +126,7 @@ def test_copies_that_somebody_made(service: Any, store: llvs.Store, new_store: A
     assert {id: tree.nodes[id].data for id in originals} == originals
 
 
-def test_records_that_somebody_copied(tmp_path: Path, store: llvs.Store, new_store: Any) -> None:
+def test_records_copied_by_a_user(tmp_path: Path, store: llvs.Store, new_store: Any) -> None:
     """7, at CloudKit: a record under a longer name is a copy of the version that it names, and stays unchanged."""
     container, second = Container(tmp_path), new_store()
     exchange(store, container.place())

@@ -28,7 +28,7 @@ def lists(asked: list[str]) -> int:
     return sum(each.endswith("/items") for each in asked)
 
 
-def test_names_that_only_case_tells_apart(box: Cloud, new_store: Any) -> None:
+def test_names_that_differ_only_in_case(box: Cloud, new_store: Any) -> None:
     """20: the two are one name at Box. The existing file is not overwritten, and not mistaken for the version."""
     first = new_store()
     save(first, "x")

@@ -439,7 +439,7 @@ def test_who_asks(container: Container, store: llvs.Store) -> None:
         assert "AAAA" not in str(told.value)
 
 
-def test_secrets_are_not_told(container: Container, store: llvs.Store) -> None:
+def test_secrets_are_not_shown(container: Container, store: llvs.Store) -> None:
     container.service.inject("nothing but HTML", 100)
     with llvs.Exchange(store, container.place()) as way, pytest.raises(llvs.TransportError, match="is not CloudKit") as told:
         way.retrieve()
@@ -528,7 +528,7 @@ def test_hostile_answers(
     assert ids(second) == ids(store)
 
 
-def test_a_zone_that_somebody_shares(container: Container, store: llvs.Store, new_store: Any) -> None:
+def test_a_zone_shared_by_another_user(container: Container, store: llvs.Store, new_store: Any) -> None:
     """A zone of another user, given by the owner's record name. The library never creates it."""
     second, shared = new_store(), container.place("shared", owner="_0a1b")
     exchange(store, container.place())

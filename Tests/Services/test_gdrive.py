@@ -37,7 +37,7 @@ def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) 
     assert folders(drive, "notes")[0].parent == "1App_root"
 
 
-def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
+def test_names_that_differ_only_in_case(drive: Cloud, new_store: Any) -> None:
     """20: at Google Drive these are two files."""
     first, second = new_store(), new_store()
     first.make_version(insert={"x": b"1"}, id="aB")

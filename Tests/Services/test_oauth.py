@@ -127,7 +127,7 @@ def test_the_user_refuses(cloud: Cloud) -> None:
     assert "s3cret" not in str(raised.value) and not cloud.tokens.exists()
 
 
-def test_nobody_comes(cloud: Cloud) -> None:
+def test_no_peer_connects(cloud: Cloud) -> None:
     with pytest.raises(llvs.CancelledError):
         sign_in(cloud, show=lambda address: None, timeout=0.3)
 

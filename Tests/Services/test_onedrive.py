@@ -30,7 +30,7 @@ def test_the_folder_of_the_app(drive: Cloud, store: llvs.Store, new_store: Any) 
     assert folders(drive, "versions")[0].parent == drive.service.app.id
 
 
-def test_names_that_only_case_tells_apart(drive: Cloud, new_store: Any) -> None:
+def test_names_that_differ_only_in_case(drive: Cloud, new_store: Any) -> None:
     """20: the two are one name at OneDrive. The existing file is not overwritten, and not mistaken for the version."""
     first = new_store()
     save(first, "x")

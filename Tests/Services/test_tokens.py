@@ -311,7 +311,7 @@ def test_tokens_that_the_host_gives(drive: Cloud, store: llvs.Store, kind: str) 
     assert asked == [False, True]
 
 
-def test_nothing_tells_a_secret(drive: Cloud, store: llvs.Store) -> None:
+def test_nothing_reveals_a_secret(drive: Cloud, store: llvs.Store) -> None:
     told: list[str] = []
     secrets = set(kept(drive).values()) - {"tests"}
     observer = llvs.log.observe_log(lambda level, message: told.append(message), llvs.log.LogLevel.DEBUG)

@@ -119,7 +119,7 @@ def test_an_exchange_over_a_network() -> None:
 
 def test_a_stream_of_packs_that_is_encrypted() -> None:
     """libcrypto is found."""
-    pair, other = llvs.exchange.new_identity(), llvs.exchange.new_identity()
+    pair, other = llvs.exchange.make_identity(), llvs.exchange.make_identity()
     with llvs.Store(storage="memory") as store, llvs.Store(storage="memory") as copy:
         made = store.make_version(insert={"a": b"a secret"})
         pack = store.pack(recipients=[pair.recipient])

@@ -74,7 +74,7 @@ def test_all_public_names_are_there() -> None:
     assert [name for name in llvs.__all__ if getattr(llvs, name, None) is None] == []
 
 
-def test_type_checkers_are_told_of_its_types() -> None:
+def test_type_checkers_find_its_types() -> None:
     assert (PACKAGE / "py.typed").is_file()
 
 
@@ -92,7 +92,7 @@ def test_it_needs_no_other_package() -> None:
     assert needed and [name for name in needed if "extra ==" not in name] == []
 
 
-def test_pyinstaller_is_told_of_its_hooks() -> None:
+def test_pyinstaller_finds_its_hooks() -> None:
     (entry,) = [point for point in entry_points() if point.group == "pyinstaller40"]
     (folder,) = entry.load()()
     assert {path.name for path in Path(folder).glob("hook-*.py")} == {"hook-llvs.py", "hook-llvs.tools.py", "hook-llvs.inspector.py"}

@@ -18,6 +18,7 @@
 #include "llvs/live.hpp"
 #include "llvs/merge.hpp"
 #include "llvs/model.hpp"
+#include "llvs/options.hpp"
 #include "llvs/projection.hpp"
 #include "llvs/reports.hpp"
 #include "llvs/salvage.hpp"

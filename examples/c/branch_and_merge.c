@@ -74,7 +74,7 @@ static llvs_status merge_card(const llvs_merge *merge, const llvs_fork *fork, ll
     char text[300] = "";
 
     if (fork->ancestor_count > MOST_ANCESTORS) {
-        *error = llvs_error_make(0, llvs_str("this example knows no more than eight common ancestors"));
+        *error = llvs_error_create(0, llvs_str("this example knows no more than eight common ancestors"));
         return LLVS_ERROR_USER;
     }
     memset(&older, 0, sizeof older);

@@ -122,7 +122,7 @@ int main(void) {
     int ends[2], ended;
     pid_t phone;
 
-    status = llvs_pairing_make(&pairing, &error);
+    status = llvs_pairing_create(&pairing, &error);
     check(status, error);
     secret = llvs_bytes_make(pairing.data, pairing.size);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0) { perror("socketpair"); return 1; }

@@ -96,7 +96,7 @@ int main(void) {
         _exit(0);
     }
     store = store_with("note/2", "call Ann");
-    status = llvs_pairing_make(&pairing, &error);
+    status = llvs_pairing_create(&pairing, &error);
     check(status, error);
     secret = llvs_bytes_make(pairing.data, pairing.size);
     options.device = llvs_str("laptop");

@@ -32,7 +32,7 @@ typedef struct record_file { int descriptor; uint64_t end; } record_file;
 static llvs_status failed(const char *what, llvs_error **error) {
     char message[256];
     snprintf(message, sizeof message, "%s failed: %s", what, strerror(errno));
-    *error = llvs_error_make(errno, llvs_str(message));
+    *error = llvs_error_create(errno, llvs_str(message));
     return LLVS_ERROR_USER;
 }
 

@@ -63,9 +63,10 @@
  * Callbacks. A callback is registered as `fn, payload, payload_free`. payload_free (may be NULL) runs exactly once, on the thread that
  * releases the payload last, also if the registering call fails. Callbacks get structs by pointer. A callback with a status returns
  * LLVS_OK, or a code that its comment names. Every other number, also a positive one, is a failure and makes the call fail. The callback
- * may set its `error` to one that llvs_error_make made: the call then returns an error with its user_code. Or it may set it to an error
- * that another call of the library returned: the call then returns that error unchanged. For an error of llvs_error_make, and for a failure
- * without an error, the code is LLVS_ERROR_USER, or the callback's status if the callback's comment says that this status keeps its code.
+ * may set its `error` to one that llvs_error_create made: the call then returns an error with its user_code. Or it may set it to an error
+ * that another call of the library returned: the call then returns that error unchanged. For an error of llvs_error_create, and for a
+ * failure without an error, the code is LLVS_ERROR_USER, or the callback's status if the callback's comment says that this status keeps
+ * its code.
  * (An error that is set beside LLVS_OK is released and ignored.) Callbacks must return. An exception of C++ that leaves one ends the
  * program (std::terminate), since the library has no tables for unwinding; llvs.hpp catches exceptions of its callbacks. After a longjmp
  * out of a callback, other threads wait or get LLVS_ERROR_BUSY until the same thread calls the library again. That call releases the
@@ -455,7 +456,7 @@ LLVS_API llvs_bytes llvs_error_version_id(LLVS_BORROWED const llvs_error *error)
 LLVS_API llvs_bytes llvs_error_path(LLVS_BORROWED const llvs_error *error);
 /** Returns the system's error number (`errno`) if a system call failed and the number is known; else 0. Since 0.1. */
 LLVS_API int32_t llvs_error_system_code(LLVS_BORROWED const llvs_error *error);
-/** Returns the number that a callback of the host passed to llvs_error_make; else 0. Since 0.1. */
+/** Returns the number that a callback of the host passed to llvs_error_create; else 0. Since 0.1. */
 LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
 /**
  * Makes an error for a callback of the host to put into its `error`. Its code is LLVS_ERROR_USER, or the status that the callback returns
@@ -465,7 +466,7 @@ LLVS_API int64_t llvs_error_user_code(LLVS_BORROWED const llvs_error *error);
  * @return  owned by the caller until it is put into `error`; never NULL
  * Since 0.1.
  */
-LLVS_API llvs_error *llvs_error_make(int64_t user_code, llvs_bytes message);
+LLVS_API llvs_error *llvs_error_create(int64_t user_code, llvs_bytes message);
 /** Releases the error. NULL, and the static error of LLVS_ERROR_OUT_OF_MEMORY, are no-ops. Since 0.1. */
 LLVS_API void llvs_error_free(LLVS_OWNED llvs_error *error);
 
@@ -556,7 +557,7 @@ enum llvs_stage_value {
     /** Reads a store or a snapshot; writes a snapshot or another file; compares stored bytes with their checksums. */
     LLVS_STAGE_READING = 5, LLVS_STAGE_WRITING = 6, LLVS_STAGE_VERIFYING = 7,
     /** At a place in the packed layout: its keys are read or written; packs are merged; replaced packs are deleted. */
-    LLVS_STAGE_KEYS = 8, LLVS_STAGE_FOLDING = 9, LLVS_STAGE_DELETING = 10
+    LLVS_STAGE_KEYS = 8, LLVS_STAGE_MERGING = 9, LLVS_STAGE_DELETING = 10
 };
 /** The progress of long work. Since 0.1. */
 typedef struct llvs_progress {
@@ -573,7 +574,7 @@ typedef struct llvs_progress {
  *   re-entry   may call the library, but not the same exchange or coordinator
  *   pointers   live for the callback only
  *   result     LLVS_OK: continue; LLVS_ERROR_CANCELLED: the call ends with that; all else: the call ends with LLVS_ERROR_USER and the error
- *              in `error` (by llvs_error_make; optional)
+ *              in `error` (by llvs_error_create; optional)
  */
 typedef llvs_status (*llvs_progress_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_progress *progress,
     LLVS_OWNED llvs_error **error);

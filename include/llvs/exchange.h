@@ -379,8 +379,9 @@ typedef struct llvs_member {
 typedef struct llvs_member_list {
     uint32_t struct_size;
     uint32_t reserved;
-    const llvs_member *const *members;
-    size_t member_count;
+    size_t count;
+    /** NULL after the last. */
+    const llvs_member *const *items;
 } llvs_member_list;
 /** Releases the list, with all that it points to. Since 0.1. */
 LLVS_API void llvs_member_list_free(LLVS_OWNED llvs_member_list *list);

@@ -75,7 +75,7 @@ LLVS_API llvs_bool llvs_reply_is_cancelled(LLVS_BORROWED const llvs_reply *reply
  *   thread     any, one call at a time per storage
  *   re-entry   a call of the store that uses the storage is LLVS_ERROR_BUSY
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK; all else: the call behind this callback fails with LLVS_ERROR_USER and the error in `error` (by llvs_error_make;
+ *   result     LLVS_OK; all else: the call behind this callback fails with LLVS_ERROR_USER and the error in `error` (by llvs_error_create;
  *              optional); LLVS_ERROR_NO_SPACE, _PERMISSION, _IO, _DAMAGED, _READ_ONLY, _NOT_FOUND, _BUSY and _TOO_MANY_FILES keep their
  *              code, and so does LLVS_ERROR_UNKNOWN_OUTCOME, for an append of which it is unknown whether the records are stored
  *   Records contain checksums, and the library checks what it reads: changed bytes are reported as damage, never returned as values. All
@@ -159,7 +159,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_outgoing_write(LLVS_BORROWED llvs_outgoin
  *   thread     any, one call at a time per transport
  *   re-entry   may call the library, but not the exchange that uses it
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and the error in `error` (by llvs_error_make; optional);
+ *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and the error in `error` (by llvs_error_create; optional);
  *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _CANCELLED keep their code. A missing file is not an error
  *   All callbacks are required, except where a comment says otherwise.
  */
@@ -260,7 +260,7 @@ enum llvs_files_traits_value {
  *   thread     any, one call at a time per transport
  *   re-entry   may call the library, but not the exchange that uses it
  *   pointers   live for the callback only, `payload` aside
- *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and the error in `error` (by llvs_error_make; optional);
+ *   result     LLVS_OK; all else: the exchange ends with LLVS_ERROR_USER and the error in `error` (by llvs_error_create; optional);
  *              LLVS_ERROR_TRANSPORT, _PERMISSION, _NO_SPACE, _IO, _BUSY, _CANCELLED keep their code. A missing file is not an error
  *   All callbacks except `close` are required. llvs_check_files (llvs_testing.h) tests them.
  */

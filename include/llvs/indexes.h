@@ -88,7 +88,7 @@ typedef struct llvs_index_keys llvs_index_keys;
  *   re-entry   may call the library, the store included; no lock is held. (To query the index that is being built is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
  *   result     LLVS_OK: the added keys are the keys of the value; if there are none, it is not in the index. All else: the query fails,
- *              keeps nothing that it built, and returns LLVS_ERROR_USER with the error in `error` (by llvs_error_make; optional)
+ *              keeps nothing that it built, and returns LLVS_ERROR_USER with the error in `error` (by llvs_error_create; optional)
  */
 typedef llvs_status (*llvs_index_keys_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *id,
                                           LLVS_BORROWED const llvs_bytes *data, LLVS_BORROWED llvs_index_keys *keys,

@@ -1,7 +1,7 @@
 /*
  * llvs/links.h - direct connections: pairing, peers, listeners, devices nearby.
  *
- * One device listens and offers its store; another connects. Both have the same pairing, a secret that llvs_pairing_make makes once:
+ * One device listens and offers its store; another connects. Both have the same pairing, a secret that llvs_pairing_create makes once:
  *
  *     llvs_peer_options options = LLVS_PEER_OPTIONS_INIT;
  *     llvs_listener *listener;
@@ -21,6 +21,8 @@
  *  - Received versions are new heads: merge them (llvs_coordinator_merge; a syncer does it by itself).
  *  - A pairing gives access to the store. Pass it to other devices in secret, by an invitation, or by comparing digits.
  *  - A connection that is cut is not made again: connect again.
+ *  - In a library that was built without the network (LLVS_NETWORK=OFF), every call of this header that can fail returns
+ *    LLVS_ERROR_UNSUPPORTED. In any other, that error means that libcrypto is missing, unless the call names another cause.
  *
  * llvs.h has an overview, and llvs/common.h the conventions.
  */
@@ -101,7 +103,7 @@ typedef struct llvs_peer_options {
     size_t accepted_count;
     /**
      * The code of an invitation, used for this connection instead of the pairing; empty: the pairing is used. The side that has a pairing
-     * sends it to the other one, which has none. See llvs_invitation_make.
+     * sends it to the other one, which has none. See llvs_invitation_create.
      */
     llvs_bytes invitation;
     /**
@@ -169,20 +171,20 @@ LLVS_API void llvs_peer_state_free(LLVS_OWNED llvs_peer_state *state);
  * Makes a random pairing for a store, on one of its devices; give the bytes to its other devices, in secret. Errors: LLVS_ERROR_IO. Since
  * 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_pairing_make(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_pairing_create(LLVS_OWNED llvs_buffer *pairing, LLVS_OWNED llvs_error **error);
 /**
  * Makes the random code of an invitation: 26 digits and letters, which people pass to a device that has no pairing yet, as text, a link or
  * a QR code. Both sides pass it in llvs_peer_options.invitation; the side that has the pairing sends it over the connection. An invitation
  * is valid for one connection. The program that made it should discard it after some minutes.
  * Errors: LLVS_ERROR_IO. Since 0.1.
  */
-LLVS_API LLVS_CHECKED llvs_status llvs_invitation_make(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
+LLVS_API LLVS_CHECKED llvs_status llvs_invitation_create(LLVS_OWNED llvs_buffer *code, LLVS_OWNED llvs_error **error);
 /**
  * Checks whether a connection was made with a pairing or an invitation, for hosts that listen for several stores.
  * @param pairing    LLVS_PAIRING_SIZE bytes, or the code of an invitation; empty: checks whether people compare digits
  * @param beginning  the first LLVS_PEER_BEGINNING bytes received; pass them to llvs_peer_receive as well
  * @param matches    0 or 1; if no pairing matches, close the connection without sending a byte
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED (there is no libcrypto). Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_UNSUPPORTED. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_pairing_matches(llvs_bytes pairing, llvs_bytes beginning, LLVS_BORROWED llvs_bool *matches,
     LLVS_OWNED llvs_error **error);
@@ -196,7 +198,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_device_key(llvs_bytes identity, LLVS_OWNE
 /**
  * Opens an end of a direct connection, without sending anything yet. It keeps the store open.
  * @param options  copied; secrets are held in memory that is wiped
- * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto),
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY, LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED,
  * LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys). Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_open(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
@@ -265,7 +267,7 @@ LLVS_API void llvs_peer_free(LLVS_OWNED llvs_peer *peer);
  * @param address  "host:port", "[host]:port", or "unix:" and a path
  * @param seconds  timeout for connecting
  * Errors: LLVS_ERROR_TRANSPORT (no listener at the address), LLVS_ERROR_IO, LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_READ_ONLY,
- * LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED (there is no libcrypto), LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys).
+ * LLVS_ERROR_CLOSED, LLVS_ERROR_UNSUPPORTED, LLVS_ERROR_KEY_MISSING (the exchange of the options has read no keys).
  * Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_peer_connect(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_peer_options *options,
@@ -328,9 +330,9 @@ LLVS_API LLVS_CHECKED llvs_status llvs_listener_offer_members(LLVS_BORROWED llvs
 LLVS_API LLVS_CHECKED llvs_status llvs_listener_address(LLVS_BORROWED llvs_listener *listener, LLVS_OWNED llvs_buffer *address,
     LLVS_OWNED llvs_error **error);
 /**
- * Makes the code of an invitation to a store, as llvs_invitation_make does: a device that connects with it receives the store's pairing. It
- * is valid for one device. If the connection of that device is cut before it is certain that it has the pairing, it may try again, with the
- * same `identity`.
+ * Makes the code of an invitation to a store, as llvs_invitation_create does: a device that connects with it receives the store's pairing.
+ * It is valid for one device. If the connection of that device is cut before it is certain that it has the pairing, it may try again, with
+ * the same `identity`.
  * @param pairing  of a store that is offered
  * @param seconds  how long it is valid
  * Errors: LLVS_ERROR_NOT_FOUND (no store is offered with that pairing), LLVS_ERROR_INVALID_ARGUMENT, LLVS_ERROR_IO. Since 0.1.

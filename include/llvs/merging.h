@@ -185,7 +185,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_arbiter_rules(llvs_bytes rules, LLVS_OWNE
  *              merging is LLVS_ERROR_BUSY.)
  *   pointers   live for the callback only
  *   result     LLVS_OK: resolved; LLVS_PASS: the fallback decides the conflicts that have no change yet; all else: the merge fails, stores
- *              nothing, and returns LLVS_ERROR_USER with the error in `error` (by llvs_error_make; optional)
+ *              nothing, and returns LLVS_ERROR_USER with the error in `error` (by llvs_error_create; optional)
  */
 typedef llvs_status (*llvs_resolve_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_merge *merge,
                                        LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);
@@ -223,7 +223,7 @@ typedef struct llvs_value_question {
  *   result     LLVS_OK: one change of this id was added to the resolution (llvs_resolution_add): an insert or update with the bytes of the
  *              value, or with the JSON of the place; or a remove, for no value. LLVS_PASS, without a change: decided as if there were no
  *              callback. All else: the merge fails, stores nothing, and returns LLVS_ERROR_USER with the error in `error` (by
- *              llvs_error_make; optional)
+ *              llvs_error_create; optional)
  */
 typedef llvs_status (*llvs_merge_value_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_value_question *question,
                                            LLVS_BORROWED llvs_resolution *resolution, LLVS_OWNED llvs_error **error);

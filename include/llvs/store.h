@@ -825,7 +825,7 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_compact(LLVS_BORROWED llvs_store *s
  *   result     LLVS_OK, with the first `*size` bytes of `buffer` filled, at least one and at most `capacity`; or LLVS_END at the end, with
  *              `*size` left at 0, its value before the call. LLVS_OK without a byte, LLVS_END with one, and more than `capacity` bytes are
  *              LLVS_ERROR_INVALID_ARGUMENT. All else: the version is not made, and the call returns LLVS_ERROR_USER with the error in
- *              `error` (by llvs_error_make; optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
+ *              `error` (by llvs_error_create; optional); LLVS_ERROR_IO and LLVS_ERROR_CANCELLED keep their code
  */
 typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED uint8_t *buffer, size_t capacity, LLVS_BORROWED size_t *size,
     LLVS_OWNED llvs_error **error);
@@ -836,7 +836,7 @@ typedef llvs_status (*llvs_read_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED u
  *   re-entry   may call the library; for a file of a transport, but not the exchange
  *   pointers   live for the callback only, `payload` aside
  *   result     LLVS_OK; all else: llvs_outgoing_write fails as a callback of the transport does, and llvs_store_write_pack returns
- *              LLVS_ERROR_USER with the error in `error` (by llvs_error_make; optional); LLVS_ERROR_IO, LLVS_ERROR_NO_SPACE and
+ *              LLVS_ERROR_USER with the error in `error` (by llvs_error_create; optional); LLVS_ERROR_IO, LLVS_ERROR_NO_SPACE and
  *              LLVS_ERROR_CANCELLED keep their code
  */
 typedef llvs_status (*llvs_write_fn)(LLVS_BORROWED void *payload, LLVS_BORROWED const llvs_bytes *piece, LLVS_OWNED llvs_error **error);

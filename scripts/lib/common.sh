@@ -1,6 +1,14 @@
 # Paths and messages of all scripts. Source it; it changes into the root of the tree.
 set -euo pipefail
 
+# With --help every script prints its first comment, and does nothing else. The simulator has a help of its own.
+for word in "$@"; do
+    if [[ "$word" = --help || "$word" = -h ]] && [ "$(basename "$0")" != simulate ]; then
+        sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"
+        exit 0
+    fi
+done
+
 # With this variable set, each process that imports the package or a test would compile it again.
 unset PYTHONDONTWRITEBYTECODE
 

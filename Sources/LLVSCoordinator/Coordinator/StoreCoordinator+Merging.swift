@@ -68,7 +68,7 @@ extension StoreCoordinator {
     }
 
     /// The result of a whole round.
-    public struct SyncOutcome: Sendable {
+    public struct SyncResult: Sendable {
         /// The results of the exchanges before the merge.
         public var before: ExchangeOutcome
         /// The results of the exchanges after the merge; nil if none were needed.
@@ -81,8 +81,8 @@ extension StoreCoordinator {
         public var mergeFailure: (any Error)?
         /// The first failure of the round.
         public var failure: (any Error)? { before.failure ?? mergeFailure ?? after?.failure }
-        /// Returns the outcome if nothing failed.
-        public func get() throws -> SyncOutcome {
+        /// Returns the result if nothing failed.
+        public func get() throws -> SyncResult {
             if let failure { throw failure }
             return self
         }
@@ -92,12 +92,12 @@ extension StoreCoordinator {
     /// something, so that the result does not wait for the next round. If there are several exchanges, each receives the versions from the
     /// others. A place that could not be reached is tried once.
     ///
-    /// The outcome reports failures beside results. Without a connection, present versions are merged nevertheless.
+    /// The result reports failures beside what was done. Without a connection, present versions are merged nevertheless.
     /// - Throws: `.busy` from within a callback of a running exchange or merge, `.closed`.
     public func syncReportingFailures(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         control: OperationControl = OperationControl()
-    ) throws -> SyncOutcome {
+    ) throws -> SyncResult {
         try syncReportingFailures(among: nil, selection: selection, arbiter: arbiter, metadata: metadata, control)
     }
 
@@ -105,7 +105,7 @@ extension StoreCoordinator {
     func syncReportingFailures(
         among names: Set<String>?, selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil,
         metadata: Metadata = Metadata(), onlyReceiving: Set<String> = [], turns: TurnRunner? = nil, _ control: OperationControl
-    ) throws -> SyncOutcome {
+    ) throws -> SyncResult {
         let first = try exchangeReportingFailures(among: names, onlyReceiving: onlyReceiving, turns: turns, control)
         return try finishSync(
             first, among: names, isPassedOn: first.exchanges.count > 1, selection: selection, arbiter: arbiter, metadata: metadata,
@@ -118,27 +118,27 @@ extension StoreCoordinator {
         _ first: ExchangeOutcome, among names: Set<String>?, isPassedOn: Bool, selection: HeadSelection,
         arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(), onlyReceiving: Set<String>, turns: TurnRunner?,
         _ control: OperationControl
-    ) throws -> SyncOutcome {
-        var outcome = SyncOutcome(before: first, move: first.move)
-        if (first.failure as? StoreError)?.code == .cancelled { return outcome }
+    ) throws -> SyncResult {
+        var result = SyncResult(before: first, move: first.move)
+        if (first.failure as? StoreError)?.code == .cancelled { return result }
         var made = false
         do {
             let merged = try mergeReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control)
-            outcome.move = outcome.move.followed(by: merged.move)
-            outcome.mergeFailure = merged.failure
+            result.move = result.move.followed(by: merged.move)
+            result.mergeFailure = merged.failure
             made = merged.move.isMove
-            outcome.hasMerged = made
+            result.hasMerged = made
         } catch {
-            outcome.mergeFailure = error
+            result.mergeFailure = error
         }
         if made || (isPassedOn && first.exchanges.contains { !$0.retrieved.versions.isEmpty }) {
             let silent = Set(first.exchanges.filter(\.isUnreachable).map(\.name))
             let others = silent.isEmpty ? names : (names ?? Set(exchanges.map(\.name))).subtracting(silent)
             let second = try exchangeReportingFailures(among: others, onlyReceiving: onlyReceiving, turns: turns, control)
-            outcome.after = second
-            outcome.move = outcome.move.followed(by: second.move)
+            result.after = second
+            result.move = result.move.followed(by: second.move)
         }
-        return outcome
+        return result
     }
 
     /// Runs a round as `syncReportingFailures`, but throws the first failure after every step had its turn.
@@ -146,7 +146,7 @@ extension StoreCoordinator {
     public func sync(
         selection: HeadSelection = .unbranched, arbiter: (any MergeArbiter)? = nil, metadata: Metadata = Metadata(),
         control: OperationControl = OperationControl()
-    ) throws -> SyncOutcome {
+    ) throws -> SyncResult {
         try syncReportingFailures(selection: selection, arbiter: arbiter, metadata: metadata, control: control).get()
     }
 }

@@ -183,12 +183,12 @@ extension StoreCoordinator {
 
     /// Returns the version to save on: the current version, merged with the heads that have its state. The caller holds `saveGate`.
     func base() throws -> VersionID {
-        try store.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
+        try store.equalStates.join(headsLike: current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
     /// Returns the current version and the heads that have its state, which `base` merges.
     func headsLikeCurrent() throws -> [VersionID] {
-        try store.headsLike(current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
+        try store.equalStates.headsLike(current, given: (options.arbiter as? RulesArbiter)?.given, knowing: &differences)
     }
 
     /// Returns the version that a place names; nil for a branch without a head.

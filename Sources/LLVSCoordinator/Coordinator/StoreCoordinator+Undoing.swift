@@ -173,7 +173,7 @@ extension StoreCoordinator {
         } else {
             try MapNode.forEachDifference(nil, store.maps.map(version, control)) { key, _, _ in try add(key) }
         }
-        return InterchangeEncoder.hex(hash.finish())
+        return Hex.utf8(of: hash.finish())
     }
 
     /// Returns whether a version undoes others and changed nothing.

@@ -126,7 +126,7 @@ extension Syncer {
         public var status: Status
         /// The result of the round that has just ended; nil if only the status changed. `Store.differences` lists the values that differ
         /// between the two versions of its `move`.
-        public var round: StoreCoordinator.SyncOutcome?
+        public var round: StoreCoordinator.SyncResult?
     }
 
     /// Conditions of the device, as the host reports them.

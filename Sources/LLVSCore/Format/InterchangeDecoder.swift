@@ -315,7 +315,7 @@ package struct InterchangeDecoder {
             if try reader.equals(member, "size") {
                 size = try reader.unsigned()
             } else if try reader.equals(member, "sha256") {
-                digest = InterchangeDecoder.bytes(hex: try self.digest(&reader))
+                digest = Hex.bytes(spelledBy: try self.digest(&reader)) ?? []
             } else {
                 try reader.skip()
             }
@@ -324,23 +324,6 @@ package struct InterchangeDecoder {
             throw reader.failure("a value without bytes has no valid size or digest")
         }
         return WrittenValue(hollow: Int(size), digest: digest)
-    }
-    /// Returns the bytes of hexadecimal digits; empty if they are none.
-    private static func bytes(hex digits: [UInt8]) -> [UInt8] {
-        func value(_ digit: UInt8) -> UInt8? {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 0x30
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 0x57
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 0x37
-            default: nil
-            }
-        }
-        var bytes: [UInt8] = []
-        for i in stride(from: 0, to: digits.count - digits.count % 2, by: 2) {
-            guard let high = value(digits[i]), let low = value(digits[i + 1]) else { return [] }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
     }
 
     package func reference(_ reader: inout JSONReader) throws -> Value.Reference {

@@ -15,18 +15,6 @@ package enum InterchangeEncoder {
         return out
     }
 
-    /// A digest as a version file has it: lower-case hexadecimal.
-    package static func hex(_ digest: [UInt8]) -> [UInt8] {
-        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * digest.count)
-        for byte in digest {
-            text.append(digit(byte >> 4))
-            text.append(digit(byte & 15))
-        }
-        return text
-    }
-
     private static func appendVersion(_ version: Version, _ digest: [UInt8]?, to out: inout [UInt8]) {
         append("{\"identifier\":", to: &out)
         append(version.id, to: &out)
@@ -56,7 +44,7 @@ package enum InterchangeEncoder {
         append("]", to: &out)
         if let digest {
             append(",\"digest\":\"", to: &out)
-            out.append(contentsOf: hex(digest))
+            out.append(contentsOf: Hex.utf8(of: digest))
             append("\"", to: &out)
         }
         append("}", to: &out)
@@ -97,7 +85,7 @@ package enum InterchangeEncoder {
             append("\",\"erased\":{\"size\":", to: &out)
             JSONNumber.append(UInt64(clamping: hollow.size), to: &out)
             append(",\"sha256\":\"", to: &out)
-            out.append(contentsOf: hex(hollow.digest))
+            out.append(contentsOf: Hex.utf8(of: hollow.digest))
             append("\"}}}", to: &out)
         case .remove:
             append("{\"remove\":", to: &out)

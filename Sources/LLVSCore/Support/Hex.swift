@@ -1,5 +1,5 @@
-/// Upper-case hexadecimal, eight digits at a time.
-enum Hex {
+/// Hexadecimal: texts of bytes in lower case, and the upper-case digits of ids, eight at a time.
+package enum Hex {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
 
     /// Returns the number that eight digits spell, with the first digit in the lowest byte; nil if one is not of 0-9 and A-F.
@@ -31,10 +31,38 @@ enum Hex {
     }
 }
 
-extension Bytes {
-    /// Returns lower-case hexadecimal.
-    package static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+extension Hex {
+    /// Returns bytes in lower-case hexadecimal.
+    package static func text(of bytes: [UInt8]) -> String { String(decoding: utf8(of: bytes), as: UTF8.self) }
+
+    /// Returns bytes in lower-case hexadecimal, as UTF-8.
+    package static func utf8(of bytes: [UInt8]) -> [UInt8] {
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * bytes.count)
+        for byte in bytes {
+            text.append(digit(byte >> 4))
+            text.append(digit(byte & 15))
+        }
+        return text
+    }
+
+    /// Returns the bytes that digits of either case spell; nil if other characters are among them, or their number is odd.
+    static func bytes(spelledBy digits: [UInt8]) -> [UInt8]? {
+        func value(_ digit: UInt8) -> UInt8? {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - 0x30
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - 0x57
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - 0x37
+            default: nil
+            }
+        }
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        for i in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[i]), let low = value(digits[i + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
     }
 }

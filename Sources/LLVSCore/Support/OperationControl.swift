@@ -37,7 +37,7 @@ public struct OperationProgress: Sendable {
         /// Reading or writing the keys of an encrypted place.
         case keys
         /// Merging packs at a place.
-        case folding
+        case merging
         /// Deleting packs at a place that other packs replace.
         case deleting
     }

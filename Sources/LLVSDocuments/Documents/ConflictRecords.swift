@@ -260,6 +260,6 @@ struct ConflictDigest {
     mutating func finish() -> String {
         text.append(UInt8(ascii: "]"))
         hash.update(text)
-        return hash.finish().reduce(into: "") { $0 += ($1 < 16 ? "0" : "") + String($1, radix: 16) }
+        return Hex.text(of: hash.finish())
     }
 }

@@ -223,7 +223,7 @@ final class ContestedSides {
         return Found(
             base: base, newer: values.add(.text(newer.bytes)), older: values.add(.text(older.bytes)), result: result,
             resultValues: values, state: at[1].state, path: RecordPath.json(path),
-            // Even if nothing of the part is left, the place is a part and not the whole text.
+            // The place is that of a part of a text, also if the merge left nothing of the part.
             place: RecordPath.json((found[2] == nil ? path : place) + [Array("{\"from\":\(found[2]?.from ?? from)}".utf8)]))
     }
 }

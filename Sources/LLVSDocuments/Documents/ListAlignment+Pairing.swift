@@ -61,7 +61,7 @@ extension ListAlignment {
                     newerKeys[from.x + k] = UInt32(truncatingIfNeeded: from.o + k)
                     olderKeys[from.y + k] = UInt32(truncatingIfNeeded: from.o + k)
                     paired[from.o + k] = true
-                    // Paired elements are between anchors and in order, so the longest increasing subsequence gains all of them.
+                    // The pairs lie between two anchors, in order. So the longest increasing subsequence has all of them.
                     newerAnchors[from.x + k] = true
                     olderAnchors[from.y + k] = true
                 }

@@ -76,7 +76,7 @@ struct TextParts {
         return low < starts.count && Int(starts[low]) == place ? low : nil
     }
 
-    /// Returns the lines of the later text between the lines around a part that were kept.
+    /// Returns the lines of the later text that replaced a part: those between the nearest lines before and after it that were kept.
     private func region(_ part: Range<Int>) -> Range<Int>? {
         var (first, end) = (part.lowerBound, part.upperBound)
         while first > 0, kept[first - 1] == Self.none { first -= 1 }

@@ -127,7 +127,7 @@ struct KeyRing: Sendable {
             try whole.append("\n")
             for epoch in epochs {
                 let tag = try epoch.macKey.withBytes { try crypto.hmac($0, line) }
-                try whole.append("\(epoch.recipient) \(Bytes.hex(tag))\n")
+                try whole.append("\(epoch.recipient) \(Hex.text(of: tag))\n")
             }
         }
         return whole

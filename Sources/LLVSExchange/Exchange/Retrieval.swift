@@ -499,7 +499,7 @@ struct Retrieval {
             version = whole
         }
         let received = Store.ReceivedVersion(version, found)
-        if let digest = digests[id], !Bytes.equal(digest, InterchangeEncoder.hex(store.identityDigest(of: received))) {
+        if let digest = digests[id], !Bytes.equal(digest, Hex.utf8(of: store.identityDigest(of: received))) {
             problem(
                 id,
                 StoreError(

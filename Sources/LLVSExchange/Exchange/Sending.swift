@@ -227,7 +227,7 @@ struct Sending {
         // A file with fewer bytes than the store is written again.
         guard found.hollow.isEmpty || (try? store.hollowCount(of: id)) ?? 0 >= found.hollow.count else { return false }
         let received = Store.ReceivedVersion(version, found)
-        if let digest = file?.digest, !Bytes.equal(digest, InterchangeEncoder.hex(store.identityDigest(of: received))) { return false }
+        if let digest = file?.digest, !Bytes.equal(digest, Hex.utf8(of: store.identityDigest(of: received))) { return false }
         return try store.isGenuine(received)
     }
 

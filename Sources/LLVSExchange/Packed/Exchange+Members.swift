@@ -73,7 +73,7 @@ extension Exchange {
     /// - Throws: `.unsupported` if the exchange was opened without keys, `.keyMissing` if the place has none yet, `.tooLarge` if this
     ///   device has not read all files of keys yet (docs/encryption.md, section 5), and as `retrieve`.
     public func members(control: OperationControl = OperationControl()) throws -> [RemoteMember] {
-        try withKeys("Reading the members", control) { try $0.currentKeys.members.map(RemoteMember.init) }
+        try withKeys("Reading the members", control) { try $0.keyring.currentKeys.members.map(RemoteMember.init) }
     }
 
     /// Adds a member, who can read existing and future data. Has no effect for a present member.
@@ -92,7 +92,7 @@ extension Exchange {
             throw StoreError(.invalidArgument, "The member \"passphrase\" is there when a place is made with one, and is not added.")
         }
         try withKeys("Adding a member", control) { run in
-            try run.change { keys, place, clock, crypto in
+            try run.keyring.change { keys, place, clock, crypto in
                 try keys.adding(KeyMember(name: name, kind: kind, recipient: new, added: clock.text()), in: place, crypto)
             }
         }
@@ -107,7 +107,7 @@ extension Exchange {
     public func removeMember(_ recipient: String, control: OperationControl = OperationControl()) throws {
         let gone = try AgeRecipient(recipient)
         try withKeys("Removing a member", control) { run in
-            try run.change { keys, place, clock, crypto in
+            try run.keyring.change { keys, place, clock, crypto in
                 try keys.rotating("a member was removed", removing: [gone], in: place, clock, crypto)
             }
         }
@@ -129,7 +129,7 @@ extension Exchange {
     ) throws {
         let secret = try Secret(new)
         try PassphraseFile.check(secret)
-        try withKeys("Changing the passphrase", control) { try $0.changePassphrase(to: secret, hasLeaked: hasLeaked) }
+        try withKeys("Changing the passphrase", control) { try $0.keyring.changePassphrase(to: secret, hasLeaked: hasLeaked) }
     }
 
     /// Joins competing keys (`.keysForked` among the problems of an exchange): a new epoch begins with the members of this device's side.
@@ -141,8 +141,8 @@ extension Exchange {
     ///   may have made them, and nothing is changed. The same if this device has used neither keys; as `members`.
     public func joinKeys(control: OperationControl = OperationControl()) throws {
         try withKeys("Joining the keys", control) { run in
-            guard try !run.currentKeys.forked.isEmpty else { return }
-            try run.change { keys, place, clock, crypto in try keys.joining(in: place, clock, crypto) }
+            guard try !run.keyring.currentKeys.forked.isEmpty else { return }
+            try run.keyring.change { keys, place, clock, crypto in try keys.joining(in: place, clock, crypto) }
         }
     }
 
@@ -155,7 +155,7 @@ extension Exchange {
     ///   `members`.
     public func pairing(isReadAnew: Bool = true, control: OperationControl = OperationControl()) throws -> [UInt8] {
         let members = try memberPairing
-        if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.currentKeys).bytes } }
+        if isReadAnew { return try withKeys("Reading the keys", control) { Pairing(try $0.keyring.currentKeys).bytes } }
         return try members.current().bytes
     }
     /// The pairing of the members, for connections: it follows the keys as last read, also later. Connections made with former keys end.
@@ -182,7 +182,7 @@ extension Exchange {
     /// - Returns: the number of packs that still have older keys: those that will be deleted, and those that this device cannot read.
     /// - Throws: as `members`.
     public func rekey(renewing: Bool = false, control: OperationControl = OperationControl()) throws -> Int {
-        try withKeys("Resending all data", control) { try $0.rekey(renews: renewing) }
+        try withKeys("Resending all data", control) { try $0.keyring.rekey(renews: renewing) }
     }
 
     /// Ends this device's writing to a place in the packed layout: sends the remaining versions, and announces the end to the other
@@ -230,8 +230,8 @@ extension PackedTransport: KeyedTransport {
             throw StoreError(.unsupported, "The exchange with \(description) was opened without keys, and has no members to show.")
         }
         return try run(store, what, control) { run in
-            _ = try run.unlock()
-            _ = try run.readKeys()
+            _ = try run.keyring.unlock()
+            _ = try run.keyring.readKeys()
             return try body(run)
         }
     }
@@ -242,17 +242,17 @@ extension PackedTransport {
         // No version is left to other devices any more.
         try bothWays(store, "Retiring from \(description)", control) { run in
             run.state.bridging = [:]
-            return (try run.retire(), [])
+            return (try run.publishing.retire(), [])
         }
     }
     package func enableDifferences(_ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         try bothWays(store, "Turning on differences in \(description)", control) {
-            (try $0.enableDifferences(), $0.leftToOthers(fromPacks: true))
+            (try $0.publishing.enableDifferences(), $0.bridging.leftToOthers(fromPacks: true))
         }
     }
     package func announce(_ address: String, _ store: Store, _ control: OperationControl) throws -> ExchangeResult {
         try bothWays(store, "Announcing a move of \(description)", control) {
-            (try $0.announce(address), $0.leftToOthers(fromPacks: true))
+            (try $0.notices.announce(address), $0.bridging.leftToOthers(fromPacks: true))
         }
     }
 }

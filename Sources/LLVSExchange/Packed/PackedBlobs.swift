@@ -56,7 +56,7 @@ final class PackedBlobs {
         return first
     }
     private func listing() throws -> [PackName: Int] {
-        let listed = try parts ?? run.list(.blob)
+        let listed = try parts ?? run.listing.list(.blob)
         parts = listed
         return listed
     }
@@ -95,8 +95,8 @@ final class PackedBlobs {
         unlisted += 1
         let read = RemoteRead(name: name.description, range: 0..<PackFormat.headerSize, limit: PackFormat.fileLimit(.blob))
         do {
-            _ = try run.bytes(run.files.read([read], run.check).first ?? .missing, atMost: PackFormat.fileLimit(.blob))
-            parts?[name] = PackedRun.notTold
+            _ = try run.fetching.bytes(run.files.read([read], run.check).first ?? .missing, atMost: PackFormat.fileLimit(.blob))
+            parts?[name] = PackListing.unknownSize
             return true
         } catch let fault as PackFault {
             miss(blob, name, fault)
@@ -201,13 +201,13 @@ final class PackedBlobs {
             let reads = some.map { RemoteRead(name: $0.description, limit: PackFormat.fileLimit(.blob)) }
             for (name, contents) in try zip(some, run.files.read(reads, run.check)) {
                 do {
-                    let bytes = try run.bytes(contents, atMost: PackFormat.fileLimit(.blob))
+                    let bytes = try run.fetching.bytes(contents, atMost: PackFormat.fileLimit(.blob))
                     moved(bytes.count)
                     try spool.append(PackFile(name, bytes, stores: run.state.stores, sealing: run.sealing), of: blob.digest)
                     run.state.partSizes[name.id] = bytes.count
                     account?.came(name.id, bytes.count)
                 } catch let fault as PackFault {
-                    miss(blob, name, run.cameOf(contents, fault))
+                    miss(blob, name, run.healing.cameOf(contents, fault))
                     try spool.finishCurrent()
                     return false
                 }

@@ -119,7 +119,7 @@ struct PackedNotes {
             checked += piece.count
             if checked >= OperationControl.bytesPerCheck { try check(); checked = 0 }
         }
-        let mark = Bytes.hex(digest.finish()), name = fileSessionName(remote)
+        let mark = Hex.text(of: digest.finish()), name = fileSessionName(remote)
         let words = (try? storage.cacheGet(name)).flatMap { $0 }?.split(separator: 10, maxSplits: 1) ?? []
         let kept = words.count == 2 && words[0].elementsEqual(mark.utf8) ? String(decoding: words[1], as: UTF8.self) : nil
         let session = RemoteSession(kept: kept) { try? storage.cachePut(name, Array("\(mark)\n\($0)".utf8)) }

@@ -167,7 +167,7 @@ struct PackedReading {
         }
         for (id, blob) in lost where !found.contains(id) {
             guard let part = fetch.missed[blob.digest] else { continue }
-            taking.problem(part.fault.refusal == nil ? run.problem(part, of: id) : run.problem(part.name, part.fault))
+            taking.problem(part.fault.refusal == nil ? run.healing.loss(part, of: id) : run.problem(part.name, part.fault))
         }
         var result = taking.result
         // Remove problems of values that another pack of this exchange had complete.
@@ -179,8 +179,8 @@ struct PackedReading {
             "Later exchanges receive more, except for a version that takes too much alone. If you do not expect such values, find out who "
             + "writes there."
         if let problem = taking.account.problem(place, advice) { result.problems.append(problem) }
-        result.problems = ExchangeProblem.inOrder(result.problems + run.problems)
-        let further = taking.furtherProblems + run.furtherBad
+        result.problems = ExchangeProblem.inOrder(result.problems + run.found.problems)
+        let further = taking.furtherProblems + run.found.furtherBad
         if further > 0 {
             result.problems.append(
                 ExchangeProblem(
@@ -224,14 +224,14 @@ struct PackedReading {
             if let bad = run.state.bad[name] {
                 // If the size changed, it is another file. If `again` was reset to 0, the keys or the store that the file needs may be
                 // known now.
-                let isOther = size != PackedRun.notTold && bad.size.map { $0 != size } ?? false
+                let isOther = size != PackListing.unknownSize && bad.size.map { $0 != size } ?? false
                 if bad.again != 0, !isOther {
                     if bad.again <= run.now, !tried.contains(name) { failed.append(((name, size), bad.again, age(bad.since))) }
                     continue
                 }
             }
             if !run.state.passed.isEmpty, run.state.bad[name] == nil, run.state.passed.contains(run.state.digest(of: name)) {
-                run.furtherBad += 1
+                run.found.furtherBad += 1
                 continue
             }
             // Skip a pack that waits for large values: these are deferred.
@@ -277,16 +277,18 @@ struct PackedReading {
 
     /// Returns a source for each pack; nil for a pack that cannot be read now.
     private mutating func sources(_ batch: [Listed]) throws -> [PackSource?] {
-        var reads: [PackedRun.FirstRead] = []
+        var reads: [PackFetching.FirstRead] = []
         for (name, size) in batch where kept[name] == nil && size <= PackFormat.fileLimit(name.kind) {
-            reads.append(PackedRun.FirstRead(name: name, size: size, isPart: try isLookedAtFirst(name, size)))
+            reads.append(PackFetching.FirstRead(name: name, size: size, isPart: try isLookedAtFirst(name, size)))
         }
         try run.control.check(.receiving, taking.progress, of: 0, doing: run.what)
         let wholes = reads.filter { !$0.isPart }.reduce(0) { $0 + max(0, $1.size) }, start = run.rate.now
         guard run.hasTime(for: wholes, .down) else { throw run.hasNoTime }
-        for (i, contents) in try zip(reads.indices, run.files.read(reads.map(run.request), run.check)) { reads[i].contents = contents }
+        for (i, contents) in try zip(reads.indices, run.files.read(reads.map(run.fetching.request), run.check)) {
+            reads[i].contents = contents
+        }
         run.rate.moved(wholes, since: start, .down)
-        var found = try run.sources(reads).makeIterator(), sources: [PackSource?] = []
+        var found = try run.fetching.sources(reads).makeIterator(), sources: [PackSource?] = []
         for (name, size) in batch {
             if let file = kept[name] { sources.append(.whole(file)); continue }
             do {
@@ -315,7 +317,7 @@ struct PackedReading {
             case .part(let part):
                 let wanted = try self.wanted(of: versions)
                 guard let done = try takeParts(size, part, wanted, of: versions) else {
-                    return try take(name, size, .whole(run.whole(name, size)))
+                    return try take(name, size, .whole(run.fetching.whole(name, size)))
                 }
                 outcome = done
             }
@@ -340,7 +342,7 @@ struct PackedReading {
             run.state.take(name, size: max(0, size), services, at: run.now)
             if run.believesIndexes { run.state.giveUp(services.replaces) }
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
-            run.hear(services, source.index, from: name)
+            run.notices.hear(services, source.index, from: name)
         } catch let fault as PackFault { run.fail(name, fault, size) }
         if kept.removeValue(forKey: name) != nil { keptSize -= size }
     }
@@ -380,7 +382,7 @@ struct PackedReading {
         _ size: Int, _ part: PartialPack, _ wanted: [PackIndex.VersionEntry], of versions: [PackIndex.VersionEntry]
     ) throws -> PackTaking.Outcome? {
         guard !wanted.isEmpty else { return PackTaking.Outcome() }
-        guard let found = try run.ranges(part.ranges(of: wanted), of: part.parts, size) else { return nil }
+        guard let found = try run.fetching.ranges(part.ranges(of: wanted), of: part.parts, size) else { return nil }
         return try taking.take(wanted, of: versions, tellsMissing: false) { try part.block($0, in: found) }
     }
 }
@@ -388,63 +390,4 @@ struct PackedReading {
 extension [PackIndex.VersionEntry] {
     /// The entries, sorted by their offsets.
     fileprivate var inPlace: Self { sorted { ($0.place.block, $0.place.offset) < ($1.place.block, $1.place.offset) } }
-}
-
-extension PackedRun {
-    /// Records the fault of a file, which is reported once it is certain. The file is retried, soon if it may still be arriving. The record
-    /// is bounded, since other devices may upload any number of files.
-    func fail(_ name: PackName, _ fault: PackFault, _ size: Int) {
-        if state.bad[name] == nil, state.bad.count >= PackedSettings.badLimit {
-            if fault.kind != .notThere { furtherBad += 1 }
-            if state.passed.count < PackedSettings.passedLimit { state.passed.insert(state.digest(of: name)) }
-            return
-        }
-        let since = state.bad[name]?.since ?? now
-        let again = now + PackedSettings.wait(after: fault.kind, for: now - since)
-        state.bad[name] = PackedState.Bad(since: since, again: again, fault: fault, size: size == PackedRun.notTold ? nil : size)
-    }
-
-    /// Records that large values of a pack were missing.
-    /// - Parameter parts: the missing files, as far as known.
-    func lacks(_ name: PackName, _ parts: [PackName]) {
-        let since = state.incomplete[name]?.since ?? now
-        state.incomplete[name] = PackedState.Incomplete(
-            since: since, again: now + PackedSettings.wait(after: .notThere, for: now - since),
-            parts: Array(parts.prefix(PackedSettings.missingParts)))
-    }
-
-    /// Returns whether a file with an unknown name of this writer is a pack. If it is not, the file proves nothing.
-    func isPack(_ name: PackName, _ size: Int) throws -> Bool {
-        if let bad = state.bad[name], bad.again > now { return false }
-        do { _ = try whole(name, size) } catch let fault as PackFault {
-            fail(name, fault, size)
-            return false
-        }
-        return true
-    }
-
-    /// Returns those versions of a pack of which it has all bytes that the store has. The others are sent again.
-    func haveAllBytes(_ ids: [VersionID], _ services: PackServices) throws -> [VersionID] {
-        let hollow = services.hollow
-        guard !hollow.isEmpty else { return ids }
-        let absent = try Set(store.unknown(among: Array(hollow)))
-        return ids.filter { !hollow.contains($0) || absent.contains($0) || (try? store.hollowCount(of: $0)) ?? 0 > 0 }
-    }
-
-    /// Whether the index of a pack can be trusted. At an unencrypted place any device with write access can list versions that were never
-    /// sent, so only versions that were read count.
-    var believesIndexes: Bool { sealing.isEncrypted }
-
-    /// Returns all bytes received.
-    func bytes(_ contents: RemoteContents, atMost limit: Int) throws -> [UInt8] {
-        switch contents {
-        case .missing: throw PackFault.notThere("it is listed, but missing")
-        case .bytes(let bytes, _): return bytes
-        case .large(let reader): return try reader.whole("A pack in \(files.description)", atMost: limit)
-        case .unreadable(let error):
-            // The message becomes part of a sentence.
-            let why = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
-            throw error.code == .tooLarge ? PackFault.tooLarge(why) : PackFault(kind: .notThere, why: why, refusal: error.code)
-        }
-    }
 }

@@ -17,7 +17,7 @@ struct PackedState {
         /// Exists and is complete.
         case done
         /// A later base pack contains all of it.
-        case folded
+        case replaced
         /// Missing or incomplete.
         case failed
     }
@@ -105,7 +105,7 @@ struct PackedState {
         /// The part has to be checked.
         var isOpen = true
     }
-    /// A resend of all data with newer keys: `PackedRun.rekey`.
+    /// A resend of all data with newer keys: `PlaceKeyring.rekey`.
     struct Rekeying: Equatable {
         var epoch: UInt32
         /// When the last pack was rewritten, or the rewriting began.
@@ -210,8 +210,8 @@ struct PackedState {
         // A clone may have named these parts in packs, so they remain. A clone may also delete them, so this device does not name them.
         partials = [:]
         for (name, attempt) in attempts {
-            if attempt.outcome == .done || attempt.outcome == .folded {
-                read[name] = Read(size: attempt.size, isReplaced: attempt.outcome == .folded)
+            if attempt.outcome == .done || attempt.outcome == .replaced {
+                read[name] = Read(size: attempt.size, isReplaced: attempt.outcome == .replaced)
                 covered.add(name)
                 covered.add(attempt.covers)
             }
@@ -231,7 +231,7 @@ struct PackedState {
             read[other]?.isReplaced = true
             // Packs of this device remain: any device may claim to have replaced them, and if they are deleted, the loss is detected. Packs
             // of a former writer id remain while a pack that they replaced is to be deleted.
-            guard let attempt = attempts[other], attempt.outcome != .folded, other.writer != writer else { continue }
+            guard let attempt = attempts[other], attempt.outcome != .replaced, other.writer != writer else { continue }
             if !attempt.replaces.contains(where: { deletions[$0] != nil }) { attempts[other] = nil }
         }
         forget(name)
@@ -241,7 +241,7 @@ struct PackedState {
     /// Records that another device has replaced packs of this one.
     mutating func giveUp(_ names: [PackName]) {
         for name in names where name.writer == writer && attempts[name]?.outcome == .done && deletions[name] == nil {
-            attempts[name]?.outcome = .folded
+            attempts[name]?.outcome = .replaced
             holes.remove(name.first)
             // This device also leaves the packs that it replaced, if they are not deleted yet.
             for other in attempts[name]?.replaces ?? [] { deletions[other] = nil }
@@ -338,7 +338,7 @@ struct PackedState {
     func link(before number: UInt32) -> PackID {
         var found: PackName?
         for (name, attempt) in attempts
-        where name.writer == writer && name.last == number &- 1 && (attempt.outcome == .done || attempt.outcome == .folded)
+        where name.writer == writer && name.last == number &- 1 && (attempt.outcome == .done || attempt.outcome == .replaced)
             && (name.kind == .log || attempt.isAdoption)
         {
             if found.map({ $0.id < name.id }) ?? true { found = name }

@@ -1,19 +1,25 @@
+/// A place in the packed layout, and how this device uses it: the same for all runs of a transport.
+struct PackedPlace {
+    let files: any RemoteFiles
+    let settings: PackedSettings
+    /// Nil: the place is not encrypted.
+    let keys: PackedKeys?
+    let rate: TransferRate
+    /// Whether a new place gets single files beside the packs. The roots of an existing place decide for it.
+    let wantsBridge: Bool
+}
+
 /// An exchange through packs at a place that holds named files: docs/pack-format.md on `RemoteFiles`.
 ///
 /// It holds no files of single versions: the functions for these return none.
 package final class PackedTransport: StoreTransport, TellingTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes; a run belongs to one call, and `PackedNotes` excludes others.
-    private let files: any RemoteFiles
+    private let place: PackedPlace
     private let spelling: PlaceSpelling
-    private let settings: PackedSettings
-    let keys: PackedKeys?
-    /// Whether a new place gets single files beside the packs. The roots of an existing place decide for it.
-    private let isToBeBridged: Bool
     private let bridge = BridgedVersions()
     /// The exchange of single files, once there was one.
     private var beside: Exchange?
     private var besideState: [UInt8] = []
-    private let rate: TransferRate
     private let lock = Lock(.leaf)
     private var mustForget = false
     private var status: RemoteStatus?
@@ -27,11 +33,13 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     ///   - keys: the keys of an encrypted place; nil: it is not encrypted.
     ///   - isBridged: whether a new place gets single files beside the packs; not with keys.
     package init(_ files: any RemoteFiles, settings: PackedSettings = PackedSettings(), keys: PackedKeys? = nil, isBridged: Bool = false) {
-        self.files = files; self.settings = settings; self.keys = keys; isToBeBridged = isBridged && keys == nil
+        place = PackedPlace(
+            files: files, settings: settings, keys: keys, rate: TransferRate(settings.steady), wantsBridge: isBridged && keys == nil)
         spelling = PlaceSpelling(files)
-        rate = TransferRate(settings.steady)
     }
 
+    private var files: any RemoteFiles { place.files }
+    var keys: PackedKeys? { place.keys }
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
     package func knownAccount() throws -> String? { try files.account(nil) }
@@ -50,12 +58,11 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         let notes = try PackedNotes(store, remote: spelling.place(in: store), account: account)
         let seedsAnew = lock.withLock { mustForget }
         if seedsAnew {
-            try notes.forget(settings.random)
+            try notes.forget(place.settings.random)
             keys?.forget()
             lock.withLock { mustForget = false }
         }
-        let run = try PackedRun(store, files, notes, settings, keys, rate, control, doing: what)
-        run.wantsBridge = isToBeBridged
+        let run = try PackedRun(store, place, notes, control, doing: what)
         if seedsAnew { run.state.seedsAnew = true }
         defer {
             let known = RemoteStatus(run.state)
@@ -79,15 +86,15 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             let result = try run.retrieve(verifyKnown: verifyKnown)
             lock.withLock {
                 freshUntil = Clock.steady() + PackedTransport.freshness
-                listed = run.listedInFull
+                listed = run.found.packs
             }
-            let isBridge = try run.isBridge()
-            if isBridge { run.note(result.versions, fromPacks: true) }
+            let isBridge = try run.bridging.isBridge()
+            if isBridge { run.bridging.note(result.versions, fromPacks: true) }
             return (result, isBridge)
         }
         guard isBridge else { return result }
         let others = try exchangeBeside(store).retrieve(control: control, verifyKnown: verifyKnown)
-        if !others.versions.isEmpty { try run(store, what, control) { $0.note(others.versions, fromPacks: false) } }
+        if !others.versions.isEmpty { try run(store, what, control) { $0.bridging.note(others.versions, fromPacks: false) } }
         return PackedTransport.joined(result, others)
     }
 
@@ -97,7 +104,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
             return (freshUntil > Clock.steady(), self.listed)
         }
         return try bothWays(store, "Sending to \(description)", control) { run in
-            (try run.send(isFresh: isFresh, listed: isFresh ? listed : nil), run.leftToOthers(fromPacks: true))
+            (try run.publishing.send(isFresh: isFresh, listed: isFresh ? listed : nil), run.bridging.leftToOthers(fromPacks: true))
         }
     }
 
@@ -110,7 +117,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     ) throws -> ExchangeResult {
         let (result, left, isBridge) = try run(store, what, control) { run in
             let (result, left) = try packs(run)
-            return (result, left, try run.isBridge())
+            return (result, left, try run.bridging.isBridge())
         }
         guard isBridge else { return result }
         bridge.leave(left)
@@ -187,7 +194,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     }
     /// Whether there are single files beside the packs.
     package func isReadByOthers(_ store: Store) -> Bool {
-        if isToBeBridged || lock.withLock({ beside != nil }) { return true }
+        if place.wantsBridge || lock.withLock({ beside != nil }) { return true }
         let known = try? known(of: store)
         return known?.roots.contains(where: \.isBridged) ?? false
     }

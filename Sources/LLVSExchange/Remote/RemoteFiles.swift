@@ -134,7 +134,7 @@ package struct RemoteDigest: Equatable, Sendable {
             digest = hash.finish()
         default: digest = data.withUnsafeBytes { SHA256.digest($0) }
         }
-        return digest.map { Bytes.hex($0) == text }
+        return digest.map { Hex.text(of: $0) == text }
     }
 }
 

@@ -26,7 +26,7 @@ package struct Spool {
         size += part.count
     }
 
-    /// The same as the content of a complete file.
+    /// The bytes so far, as the content of a whole file.
     package var contents: RemoteContents {
         if let file { .large(TemporaryFileReader(file, size: size)) } else { .bytes(bytes, isWhole: true) }
     }

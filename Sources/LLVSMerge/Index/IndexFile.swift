@@ -22,10 +22,7 @@ struct IndexFile {
     let values: Int
 
     /// The name of the cache of an index.
-    static func name(_ digest: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return "index-" + String(decoding: digest.prefix(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
+    static func name(_ digest: [UInt8]) -> String { "index-" + Hex.text(of: Array(digest.prefix(16))) }
 
     /// Encodes a tree; nil if its file is not to be written.
     static func bytes(

@@ -131,7 +131,7 @@ final class IndexProvider: @unchecked Sendable {
 
     /// Returns the indexes declared at a version.
     func declarations(at ordinal: UInt32, in store: Store) throws -> IndexDeclarations {
-        guard let entry = try store.schemaEntry(at: ordinal) else { return IndexDeclarations() }
+        guard let entry = try store.rules.schemaEntry(at: ordinal) else { return IndexDeclarations() }
         if let known = declared.withLock({ $0[entry.version] }) { return known }
         let read = try MergeSchema.idBytes.withUnsafeBytes { id in
             try store.records.withBody(store.place(of: entry.version), entry, id: id, stored: store.versionID(entry.version)) {

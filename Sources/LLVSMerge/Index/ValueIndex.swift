@@ -185,13 +185,9 @@ extension ValueIndex.Explanation {
             Array(text.utf8).withUnsafeBytes { CanonicalText.append($0, to: &out) }
             return out
         }
-        func hexadecimal(_ bytes: [UInt8]) -> String {
-            String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
-        }
-        func digit(_ nibble: UInt8) -> UInt8 { nibble < 10 ? nibble + 0x30 : nibble + 0x57 }
         let null = Array("null".utf8), comma = [UInt8(ascii: ",")]
         return Array("{\"keys\":[".utf8) + Array(tuples.joined(separator: comma)) + Array("],\"bytes\":[".utf8)
-            + Array(keys.map { quoted(hexadecimal($0)) }.joined(separator: comma)) + Array("],\"why\":".utf8) + (why.map(quoted) ?? null)
+            + Array(keys.map { quoted(Hex.text(of: $0)) }.joined(separator: comma)) + Array("],\"why\":".utf8) + (why.map(quoted) ?? null)
             + Array(",\"definition\":".utf8) + definition + Array(",\"from\":".utf8) + (declaredAt.map { quoted($0.description) } ?? null)
             + [UInt8(ascii: "}")]
     }

@@ -1,5 +1,7 @@
 /// Finds versions with equal states: the same ids with the same bytes, whichever versions stored them.
-extension Store {
+package struct EqualStates {
+    let store: Store
+
     /// Up to this many versions are compared in pairs. Of more versions, each is compared with this many groups of its sketch, and first
     /// under as many ids in which others of that sketch differed. The bound is needed since a peer can make many states with the same
     /// sketch. If these comparisons do not separate the states of a sketch, each further one becomes a group of its own and is merged like
@@ -15,7 +17,7 @@ extension Store {
     /// - Parameter given: rules of an arbiter. A value that they count is equal only if one version stored it, as for rules of the store.
     func groupedByState(_ versions: [UInt32], given: MergeSchema? = nil, _ control: PacedControl = .none) throws -> [[UInt32]] {
         if versions.count < 2 { return versions.map { [$0] } }
-        let sketches = versions.count <= Store.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
+        let sketches = versions.count <= EqualStates.fewStates ? versions.map { _ in 0 } : try sketches(versions, control)
         struct Alike {
             var groups: [Int] = [], differing: [ValueID] = []
         }
@@ -23,8 +25,8 @@ extension Store {
         for (version, sketch) in zip(versions, sketches) {
             try control.step(0)
             var differing = ofSketch[sketch]?.differing ?? [], found: Int?
-            let isFew = versions.count <= Store.fewStates
-            for i in ofSketch[sketch]?.groups.prefix(Store.fewStates) ?? [] where isFew || differing.count <= Store.fewStates {
+            let isFew = versions.count <= EqualStates.fewStates
+            for i in ofSketch[sketch]?.groups.prefix(EqualStates.fewStates) ?? [] where isFew || differing.count <= EqualStates.fewStates {
                 let id = try differingID(groups[i][0], version, given: given, control, atMost: &left, known: differing)?.id
                 guard let id else { found = i; break }
                 if !differing.contains(id) { differing.append(id) }
@@ -71,7 +73,7 @@ extension Store {
         first: () throws -> [UnsafeRawBufferPointer] = { [] }
     ) throws -> (id: ValueID, isLastChange: Bool)? {
         if a == b { return nil }
-        var counted = CountedIDs(self, a, b, given: given)
+        var counted = CountedIDs(store, a, b, given: given)
         func isSame(
             _ x: MapEntry?, _ y: MapEntry?, _ key: UnsafeRawBufferPointer, _ xFingerprint: UInt32? = nil, _ yFingerprint: UInt32? = nil
         ) throws -> Bool {
@@ -80,12 +82,14 @@ extension Store {
             return try !counted.contains(key)
         }
         func prevails(alike key: UnsafeRawBufferPointer) throws -> Bool {
-            try isSame(maps.prevailing(at: a).lookup(key), maps.prevailing(at: b).lookup(key), key)
+            try isSame(store.maps.prevailing(at: a).lookup(key), store.maps.prevailing(at: b).lookup(key), key)
         }
         for id in known where try !id.bytes.withUnsafeBytes({ try prevails(alike: $0) }) { return (id, false) }
         for (one, other) in [(b, a), (a, b)] {
             guard let change = try lastChange(one) else { continue }
-            let prevails = try change.key.withUnsafeBytes { key in try isSame(change.entry, maps.prevailing(at: other).lookup(key), key) }
+            let prevails = try change.key.withUnsafeBytes { key in
+                try isSame(change.entry, store.maps.prevailing(at: other).lookup(key), key)
+            }
             if !prevails { return (change.key.withUnsafeBytes { ValueID(unchecked: $0) }, true) }
         }
         for key in try first() {
@@ -93,7 +97,7 @@ extension Store {
             if try !prevails(alike: key) { return (ValueID(unchecked: key), false) }
         }
         do {
-            try forEachDifference(a, b, control) { difference in
+            try store.forEachDifference(a, b, control) { difference in
                 try control.step()
                 guard left > 0 else { throw TooManyIDs() }
                 left -= 1
@@ -104,7 +108,7 @@ extension Store {
             }
         } catch let differ as Differ { return (differ.key.withUnsafeBytes { ValueID(unchecked: $0) }, false) }
         // If each side has undos that the other did not know, their merge may hold a value that neither side holds.
-        return try UndoneEdits.apart(a, b, over: nil, in: self, control)?.ids.first.map { ($0, false) }
+        return try UndoneEdits.apart(a, b, over: nil, in: store, control)?.ids.first.map { ($0, false) }
     }
 
     func isSameValue(
@@ -112,28 +116,28 @@ extension Store {
     ) throws -> Bool {
         Work.comparisons.count()
         guard let a, let b else { return a == nil && b == nil }
-        return try haveSameBytes(a, b, key, aFingerprint, bFingerprint)
+        return try store.haveSameBytes(a, b, key, aFingerprint, bFingerprint)
     }
 
     /// Follows first predecessors to the newest version that changed an id, and returns its first change. Returns nil if there is none, or
     /// none within the limit.
     private func lastChange(_ version: UInt32) throws -> (key: [UInt8], entry: MapEntry?)? {
-        let (at, count) = lock.withRead { () -> (UInt32, Int) in
+        let (at, count) = store.lock.withRead { () -> (UInt32, Int) in
             var at = version, steps = 0
-            while at != History.none, dag.rows[Int(at)].changeCount == 0, steps < 1_024 {
-                at = dag.rows[Int(at)].first
+            while at != History.none, store.dag.rows[Int(at)].changeCount == 0, steps < 1_024 {
+                at = store.dag.rows[Int(at)].first
                 steps += 1
             }
-            return at == History.none ? (at, 0) : (at, Int(dag.rows[Int(at)].changeCount))
+            return at == History.none ? (at, 0) : (at, Int(store.dag.rows[Int(at)].changeCount))
         }
         guard count > 0 else { return nil }
         var found: (key: [UInt8], entry: MapEntry?)?
         if count <= MapPolicy.longestKeptList {
-            try maps.forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
+            try store.maps.forEachRecordedChange(at) { if found == nil { found = (Array($0.key), $0.entry) } }
         } else {
             // The first page of its table is enough.
             do {
-                try maps.readChanges(of: at) { change in
+                try store.maps.readChanges(of: at) { change in
                     found = (Array(change.key), change.entry)
                     throw Differ()
                 }
@@ -150,7 +154,7 @@ extension Store {
         headsLike version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
     ) throws -> VersionID {
         let equal = try ordinalsOfHeadsLike(version, given: given(), knowing: &known)
-        return equal.count > 1 ? try joinEqualHeads(equal)?.id ?? version : version
+        return equal.count > 1 ? try store.joinEqualHeads(equal)?.id ?? version : version
     }
 
     /// Returns a version and the other heads without a branch that have its state, if it is such a head.
@@ -158,7 +162,7 @@ extension Store {
         _ version: VersionID, given: @autoclosure () -> MergeSchema? = nil, knowing known: inout KnownDifferences
     ) throws -> [VersionID] {
         let equal = try ordinalsOfHeadsLike(version, given: given(), knowing: &known)
-        return equal.isEmpty ? [version] : lock.withRead { equal.map(dag.id) }
+        return equal.isEmpty ? [version] : store.lock.withRead { equal.map(store.dag.id) }
     }
 
     /// Returns the ordinals of these heads, newest first; none if there are no other heads.
@@ -167,20 +171,22 @@ extension Store {
     ) throws -> [UInt32] {
         // The common case is one head.
         guard
-            try lock.withRead({
-                try checkOpenLocked(); return dag.headOrdinals.count > 1
+            try store.lock.withRead({
+                try store.checkOpenLocked(); return store.dag.headOrdinals.count > 1
             })
         else { return [] }
-        let heads = try lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
-            try checkOpenLocked()
-            let heads = dag.unbranchedHeadOrdinals
-            guard let ordinal = dag.ordinal(of: version), heads.contains(ordinal), heads.count <= Store.mostHeadsCompared else { return [] }
-            return heads.sorted(by: dag.isNewer).map { ($0, dag.id($0)) }
+        let heads = try store.lock.withRead { () -> [(ordinal: UInt32, id: VersionID)] in
+            try store.checkOpenLocked()
+            let heads = store.dag.unbranchedHeadOrdinals
+            guard let ordinal = store.dag.ordinal(of: version), heads.contains(ordinal), heads.count <= EqualStates.mostHeadsCompared else {
+                return []
+            }
+            return heads.sorted(by: store.dag.isNewer).map { ($0, store.dag.id($0)) }
         }
         guard heads.count > 1, let at = heads.first(where: { $0.id == version })?.ordinal else { return [] }
         known.begin(at: version)
         let given = given()
-        var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:], left = Store.mostCompared
+        var equal: [UInt32] = [], differing: [VersionID: ValueID] = [:], left = EqualStates.mostCompared
         for head in heads where !known.passedOver.contains(head.id) {
             if head.ordinal == at { equal.append(at); continue }
             do {
@@ -199,7 +205,6 @@ extension Store {
         known.keep(differing)
         return equal
     }
-
     // MARK: Many versions
 
     /// Returns a number for each version, the same for equal states. It covers the ids that each of the versions changed last, as the
@@ -210,14 +215,14 @@ extension Store {
             try control.step(0)
             if let key = try lastChange(version)?.key { wanted.insert(key.withUnsafeBytes { History.keyHash($0) }) }
         }
-        let tree = try walk(ChainTree.Making(versions), control.look)
+        let tree = try store.walk(ChainTree.Making(versions), control.look)
         let asked = Set(versions)
         var found: [UInt32: UInt64] = [:], sketch: UInt64 = 0
         // The codes of the values that were changed on the path to the current version of the walk.
         var now: [ValueID: UInt64] = [:]
         enum Step { case enter(UInt32), leave([(ValueID, UInt64?)], sketch: UInt64) }
         for top in tree.tops {
-            let base = tree.isMeeting ? try maps.prevailing(at: top) : nil
+            let base = tree.isMeeting ? try store.maps.prevailing(at: top) : nil
             var stack = [Step.enter(top)]
             while let step = stack.popLast() {
                 try control.step(0)
@@ -229,9 +234,9 @@ extension Store {
                     let before = sketch
                     var undone: [(ValueID, UInt64?)] = []
                     if !(tree.isMeeting && version == top),
-                        lock.withRead({ dag.keyHashes(of: version)?.contains(where: wanted.contains) ?? true })
+                        store.lock.withRead({ store.dag.keyHashes(of: version)?.contains(where: wanted.contains) ?? true })
                     {
-                        let recorded = try ChainChanges([version], in: self)
+                        let recorded = try ChainChanges([version], in: store)
                         for item in recorded.items {
                             let hash = History.keyHash(item.key)
                             guard wanted.contains(hash) else { continue }
@@ -255,8 +260,8 @@ extension Store {
     /// Returns a code for a value under an id: 0 for none, the same for the same bytes.
     private func code(_ entry: MapEntry?, _ key: UnsafeRawBufferPointer, _ hash: UInt32, _ fingerprint: UInt32?) throws -> UInt64 {
         guard let entry else { return 0 }
-        let (place, stored) = lock.withRead { (dag.rows[Int(entry.version)].place, dag.id(entry.version)) }
-        let known = entry.size == MapEntry.unknownSize ? try self.maps.stored(key, in: entry.version) ?? entry : entry
+        let (place, stored) = store.lock.withRead { (store.dag.rows[Int(entry.version)].place, store.dag.id(entry.version)) }
+        let known = entry.size == MapEntry.unknownSize ? try store.maps.stored(key, in: entry.version) ?? entry : entry
         let content: UInt32
         // Large values count by their sizes.
         if Int(known.size) > RecordTable.digestThreshold {
@@ -264,8 +269,8 @@ extension Store {
         } else {
             do {
                 content =
-                    try fingerprint ?? maps.changeLists.fingerprint(entry.version, key)
-                    ?? records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
+                    try fingerprint ?? store.maps.changeLists.fingerprint(entry.version, key)
+                    ?? store.records.withBody(place, known, id: key, stored: stored) { ChangeLists.fingerprint($0) }
             } catch let error as StoreError where error.code.isGone {
                 // Without its bytes it counts by its size, and seems to differ from a copy with bytes. Then the heads are merged.
                 content = known.size
@@ -277,6 +282,11 @@ extension Store {
         x = (x ^ x >> 27) &* 0x94D0_49BB_1331_11EB
         return (x ^ x >> 31) | 1
     }
+}
+
+extension Store {
+    /// Finds versions of this store with equal states.
+    package var equalStates: EqualStates { EqualStates(store: self) }
 }
 
 /// The chains of first predecessors of some versions, up to the version where all of them meet, or to their roots.

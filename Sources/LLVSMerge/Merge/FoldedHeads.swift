@@ -138,13 +138,16 @@ extension History {
     }
 }
 
-extension Store {
+/// Finds the ids that a merge of two versions must compare, if earlier merges of the fold make that fewer than all that differ.
+struct IDsToCompare {
+    let store: Store
+
     /// If the first side holds this many times as many ids as the others, their ids are looked up in it.
     private static let muchLarger = 4
 
     /// Returns a head that was merged before this one and is near it; nil if there is none.
     func nearHead(_ first: UInt32, _ bases: [UInt32], _ oursSide: Fork.Side, _ heads: FoldedHeads) -> FoldedHeads.Near? {
-        lock.withRead { heads.near(first, bases, oursSide, atMost: MapPolicy.mostComparedWithMaps, in: dag) }
+        store.lock.withRead { heads.near(first, bases, oursSide, atMost: MapPolicy.mostComparedWithMaps, in: store.dag) }
     }
 
     /// Returns the ids that a merge of two versions must compare after another head was merged, in byte order. Some may be equal in both.
@@ -153,10 +156,10 @@ extension Store {
         _ first: UInt32, _ second: UInt32, _ near: FoldedHeads.Near, into arena: ByteArena, _ control: PacedControl
     ) throws -> [UnsafeRawBufferPointer] {
         var keys: [UnsafeRawBufferPointer] = []
-        try forEachDifference(near.head, second, control) { try add($0.key, to: &keys, arena, control) }
+        try store.forEachDifference(near.head, second, control) { try add($0.key, to: &keys, arena, control) }
         for version in near.changed {
             try control.step(0)
-            try maps.forEachRecordedChange(version) { keys.append(arena.copy($0.key)) }
+            try store.maps.forEachRecordedChange(version) { keys.append(arena.copy($0.key)) }
         }
         sortOnce(&keys)
         return keys
@@ -172,7 +175,7 @@ extension Store {
             let arena = ByteArena()
             var keys = try idsToMerge(first, second, near, into: arena, control)
             for head in [near.head, second] {
-                try forEachDifference(bases[0], head, control) { try add($0.key, to: &keys, arena, control) }
+                try store.forEachDifference(bases[0], head, control) { try add($0.key, to: &keys, arena, control) }
             }
             sortOnce(&keys)
             // Other rules may decide differently.
@@ -193,13 +196,13 @@ extension Store {
         _ first: UInt32, _ second: UInt32, without bases: [UInt32], _ control: PacedControl
     ) throws -> (keys: [UnsafeRawBufferPointer], arena: ByteArena)? {
         let most = MapPolicy.mostComparedWithMaps
-        guard lock.withRead({ dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
+        guard store.lock.withRead({ store.dag.meeting(first, second, leftAtMost: most, rightAtMost: most) }) == nil else { return nil }
         // If neither the second side nor any ancestor holds an id, it is on the first side alone, and stays.
         var keys: [UnsafeRawBufferPointer] = []
         let arena = ByteArena()
-        var left = try (maps.map(first, control)?.count ?? 0) / Store.muchLarger
+        var left = try (store.maps.map(first, control)?.count ?? 0) / IDsToCompare.muchLarger
         for other in [second] + bases {
-            let held = try maps.map(other, control)
+            let held = try store.maps.map(other, control)
             left -= held?.count ?? 0
             guard left >= 0 else { return nil }
             try MapNode.forEachDifference(nil, held) { key, _, _ in try add(key, to: &keys, arena, control) }
@@ -232,7 +235,7 @@ extension Store {
     func differences(
         _ first: UInt32, _ second: UInt32, under keys: [UnsafeRawBufferPointer], _ control: PacedControl
     ) throws -> [Difference] {
-        let onFirst = try maps.prevailing(at: first), onSecond = try maps.prevailing(at: second)
+        let onFirst = try store.maps.prevailing(at: first), onSecond = try store.maps.prevailing(at: second)
         var differences: [Difference] = []
         for key in keys {
             try control.step(0)

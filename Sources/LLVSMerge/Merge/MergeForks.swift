@@ -29,7 +29,7 @@ struct MergeForks {
         arena = matter?.arena ?? ByteArena()
         var differences: [Difference] = []
         if let matter {
-            differences = try store.differences(first, second, under: matter.keys, control)
+            differences = try IDsToCompare(store: store).differences(first, second, under: matter.keys, control)
         } else {
             try store.forEachDifference(first, second, control) { difference in
                 try control.step(0)

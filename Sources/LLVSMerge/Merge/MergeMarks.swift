@@ -101,11 +101,11 @@ struct CountedIDs {
     private func find() throws -> (schemas: [MergeSchema], areAll: Bool) {
         var found = given.map { [$0] } ?? [], areAll = false
         for version in [versions.0, versions.1] {
-            guard let entry = try store.schemaEntry(at: version) else { continue }
-            if let problem = try store.problem(ofSchema: entry), problem.isUnknownMerge {
+            guard let entry = try store.rules.schemaEntry(at: version) else { continue }
+            if let problem = try store.rules.problem(ofSchema: entry), problem.isUnknownMerge {
                 // It is unknown what rules of a newer library count.
                 areAll = true
-            } else if let schema = try store.countingSchema(entry) {
+            } else if let schema = try store.rules.countingSchema(entry) {
                 found.append(schema)
             }
         }

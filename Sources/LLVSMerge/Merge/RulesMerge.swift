@@ -29,11 +29,11 @@ struct RulesMerge {
         undone: UndoneEdits? = nil, in store: Store, _ control: PacedControl
     ) throws {
         let given = arbiter.given
-        let p = try store.schemaEntry(at: first), q = try store.schemaEntry(at: second)
+        let p = try store.rules.schemaEntry(at: first), q = try store.rules.schemaEntry(at: second)
         if given == nil, arbiter.merger == nil, undone == nil, p == nil, q == nil { return nil }
         let sides = [p, q]
         for (entry, version) in zip(sides, [first, second]) {
-            if let problem = try entry.flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge {
+            if let problem = try entry.flatMap({ try store.rules.problem(ofSchema: $0) }), problem.isUnknownMerge {
                 throw StoreError(
                     .unsupported,
                     "Versions \(store.versionID(first)) and \(store.versionID(second)) are not merged: in \"\(MergeSchema.valueID)\" at "
@@ -55,9 +55,11 @@ struct RulesMerge {
         case .a, .b:
             var entry = sides[1]
             if case .a = outcome.result { entry = sides[0] }
-            (prevailing, records) = try store.prevailingSchema(entry, sides.compactMap { $0 }, records)
+            (prevailing, records) = try store.rules.prevailingSchema(entry, sides.compactMap { $0 }, records)
             // Rules that both sides had before they diverged are not in dispute. Their conflicts were recorded when they were added.
-            if try bases.contains(where: { try entry != nil && isSame(store.schemaEntry(at: $0), entry) }) { records = outcome.records }
+            if try bases.contains(where: { try entry != nil && isSame(store.rules.schemaEntry(at: $0), entry) }) {
+                records = outcome.records
+            }
         }
         schema = given ?? prevailing
         guard schema != nil || arbiter.merger != nil || undone != nil else { return nil }

@@ -56,17 +56,7 @@ extension Store {
     public func conflicts(
         between a: VersionID, and b: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> Conflicts {
-        try checkOpen()
-        let paced = control.paced(.reading, doing: "Finding conflicts between versions \(a) and \(b) of \(self.description)")
-        try paced.look()
-        let x = try requireOrdinal(a), y = try requireOrdinal(b)
-        if try x == y || isVirtual(x) || isVirtual(y) || walk(AncestorSearch(x, of: y), paced.look)
-            || walk(AncestorSearch(y, of: x), paced.look)
-        {
-            return Conflicts()
-        }
-        let isNewer = lock.withRead { dag.isNewer(x, y) }
-        return try found(isNewer ? x : y, isNewer ? y : x, query, paced).conflicts
+        try ConflictFinding(store: self).conflicts(between: a, and: b, query, control: control)
     }
 
     /// Returns the conflicts of a merge version: merges its predecessors again, and compares the result with the digest that the version
@@ -76,18 +66,48 @@ extension Store {
     public func explain(
         _ version: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> Conflicts {
-        try checkOpen()
-        let paced = control.paced(.reading, doing: "Explaining version \(version) of \(self.description)")
+        try ConflictFinding(store: self).explain(version, query, control: control)
+    }
+}
+
+/// Finds the conflicts of a merge, by preparing it again.
+struct ConflictFinding {
+    let store: Store
+
+    func conflicts(
+        between a: VersionID, and b: VersionID, _ query: Store.ConflictQuery = Store.ConflictQuery(),
+        control: OperationControl = OperationControl()
+    ) throws -> Store.Conflicts {
+        try store.checkOpen()
+        let paced = control.paced(.reading, doing: "Finding conflicts between versions \(a) and \(b) of \(store.description)")
         try paced.look()
-        return try explained(requireOrdinal(version), query, paced)
+        let x = try store.requireOrdinal(a), y = try store.requireOrdinal(b)
+        if try x == y || store.isVirtual(x) || store.isVirtual(y) || store.walk(AncestorSearch(x, of: y), paced.look)
+            || store.walk(AncestorSearch(y, of: x), paced.look)
+        {
+            return Store.Conflicts()
+        }
+        let isNewer = store.lock.withRead { store.dag.isNewer(x, y) }
+        return try found(isNewer ? x : y, isNewer ? y : x, query, paced).conflicts
+    }
+
+    func explain(
+        _ version: VersionID, _ query: Store.ConflictQuery = Store.ConflictQuery(), control: OperationControl = OperationControl()
+    ) throws -> Store.Conflicts {
+        try store.checkOpen()
+        let paced = control.paced(.reading, doing: "Explaining version \(version) of \(store.description)")
+        try paced.look()
+        return try explained(store.requireOrdinal(version), query, paced)
     }
 
     /// - Parameter among: the ids to merge again: all that the merge version names as having conflicts.
-    func explained(_ ordinal: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl) throws -> Conflicts {
-        let sides = lock.withRead { dag.predecessors(ordinal) }
-        guard sides.count == 2, let made = try version(versionID(ordinal)) else { return Conflicts() }
+    func explained(_ ordinal: UInt32, _ query: Store.ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl) throws
+        -> Store.Conflicts
+    {
+        let sides = store.lock.withRead { store.dag.predecessors(ordinal) }
+        guard sides.count == 2, let made = try store.version(store.versionID(ordinal)) else { return Store.Conflicts() }
         // The newer side is the first, whichever device made the merge.
-        let first = lock.withRead { dag.isNewer(sides[0], sides[1]) } ? 0 : 1
+        let first = store.lock.withRead { store.dag.isNewer(sides[0], sides[1]) } ? 0 : 1
         var (conflicts, marks, others) = try found(sides[first], sides[1 - first], query, among: among, control, standing: ordinal)
         let keys = [MergeMarks.arbiterKey, MergeMarks.conflictsKey]
         if query.only == nil { conflicts.areRecorded = keys.allSatisfy { made.metadata[$0] == marks[$0] } }
@@ -95,7 +115,7 @@ extension Store {
         // The merge has other results than the rules: report its values.
         if query.arbiter.given == nil, query.arbiter.merger == nil, !others.isEmpty {
             for i in conflicts.items.indices where others.contains(conflicts.items[i].id) { conflicts.items[i].place = nil }
-            try tellStanding(&conflicts.items, of: others, at: ordinal, control)
+            try OpenConflicts(store: store).tellStanding(&conflicts.items, of: others, at: ordinal, control)
         }
         return conflicts
     }
@@ -105,23 +125,23 @@ extension Store {
     ///   merge
     ///   has another result.
     private func found(
-        _ first: UInt32, _ second: UInt32, _ query: ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
+        _ first: UInt32, _ second: UInt32, _ query: Store.ConflictQuery, among: Set<[UInt8]>? = nil, _ control: PacedControl,
         standing: UInt32? = nil
-    ) throws -> (conflicts: Conflicts, marks: Metadata, others: Set<ValueID>) {
-        let bases = try walk(CommonAncestors([first], [second]), control.look)
-        let areSettled = try !bases.isEmpty && walk(MergesOnly(first, second), control.look)
-        if try areSettled || haveEqualStates(first, second, given: query.arbiter.given, control) {
-            return (Conflicts(), try MergeMarks.settled(rank(of: first), rank(of: second)), [])
+    ) throws -> (conflicts: Store.Conflicts, marks: Metadata, others: Set<ValueID>) {
+        let bases = try store.walk(CommonAncestors([first], [second]), control.look)
+        let areSettled = try !bases.isEmpty && store.walk(MergesOnly(first, second), control.look)
+        if try areSettled || store.equalStates.haveEqualStates(first, second, given: query.arbiter.given, control) {
+            return (Store.Conflicts(), try MergeMarks.settled(store.rank(of: first), store.rank(of: second)), [])
         }
-        let undone = try UndoneEdits.apart(first, second, over: bases, in: self, control)
-        var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), undone: undone, in: self, control)
-        let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: self, control)
-        if forks == nil, undone == nil { return (Conflicts(), Metadata(), []) }
+        let undone = try UndoneEdits.apart(first, second, over: bases, in: store, control)
+        var rules = try RulesMerge(first, second, bases, query.arbiter, recencies: Recencies(), undone: undone, in: store, control)
+        let forks = try MergeForks(first, second, bases, areShown: false, rules: rules, in: store, control)
+        if forks == nil, undone == nil { return (Store.Conflicts(), Metadata(), []) }
         let arena = forks?.arena ?? ByteArena()
         let covered = try rules?.withUndone(forks?.covered ?? [], first, second, in: arena) ?? []
         defer { withExtendedLifetime(arena) {} }
         var others: Set<ValueID> = []
-        var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Conflicts(), marks = Metadata()
+        var all: [(id: [UInt8], records: ConflictRecords)] = [], conflicts = Store.Conflicts(), marks = Metadata()
         if rules != nil {
             rules?.tellsPlaces = standing != nil
             for difference in covered {
@@ -161,14 +181,14 @@ extension Store {
 
     /// Returns whether a merge version has the result of the rules for an id.
     private func holds(_ result: HeldMerge.Result, of difference: Difference, at merge: UInt32) throws -> Bool {
-        let there = try maps.entry(difference.key, at: merge)
+        let there = try store.maps.entry(difference.key, at: merge)
         switch result {
         case .a: return there?.version == difference.before?.version
         case .b: return there?.version == difference.after?.version
         case .absent: return there == nil
         case .computed(let data, _):
             guard let there, there.version == merge else { return false }
-            return try records.hasBytes(data, place(of: merge), there, id: difference.key, stored: versionID(merge))
+            return try store.records.hasBytes(data, store.place(of: merge), there, id: difference.key, stored: store.versionID(merge))
         }
     }
 
@@ -176,17 +196,19 @@ extension Store {
     private func wholeRecord(_ fork: MergeFork, standing: UInt32?) throws -> ConflictRecord {
         let firstIsNewer =
             switch (fork.first, fork.second) {
-            case (let p?, let q?): isStoredLater(p, q)
+            case (let p?, let q?): store.isStoredLater(p, q)
             default: fork.first != nil
             }
         let merge = DocumentMerge(), key = fork.key
         func json(_ entry: MapEntry?) throws -> [UInt8]? {
             try entry.map { entry in
-                try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try merge.json($0) }
+                try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
+                    try merge.json($0)
+                }
             }
         }
         let x = try json(firstIsNewer ? fork.first : fork.second), y = try json(firstIsNewer ? fork.second : fork.first)
-        let result = try standing.map { try json(maps.entry(key, at: $0)) } ?? x
+        let result = try standing.map { try json(store.maps.entry(key, at: $0)) } ?? x
         return ConflictRecord(
             kind: x == nil || y == nil ? .deleteEdit : .pick, path: Array("[]".utf8), base: try json(fork.ancestor), newer: x, older: y,
             result: result, rule: nil)

@@ -7,7 +7,9 @@ struct StandingConflict {
 }
 
 /// Finds places of conflicts that were edited since, though they hold the merge's result again.
-extension Store {
+struct EditedConflicts {
+    let store: Store
+
     /// Values whose later versions are read together: of one id, and by the same rules.
     private struct Group: Hashable {
         let id: ValueID
@@ -62,7 +64,7 @@ extension Store {
         var groups: [Group: [Int]] = [:], order: [Group] = []
         for (i, one) in found.enumerated() where !one.isUnchanged {
             try control.step()
-            let group = Group(id: one.conflict.id, schema: try schemaEntry(at: one.merge)?.version)
+            let group = Group(id: one.conflict.id, schema: try store.rules.schemaEntry(at: one.merge)?.version)
             if groups[group] == nil { order.append(group) }
             groups[group, default: []].append(i)
         }
@@ -70,9 +72,9 @@ extension Store {
         for group in order {
             var left = (groups[group] ?? [])[...]
             guard let first = left.first else { continue }
-            let rules = try valueRules(for: group.id, at: found[first].merge)
+            let rules = try OpenConflicts(store: store).valueRules(for: group.id, at: found[first].merge)
             while let first = left.first {
-                var reader = TablesReader(self, group.id, rules, control), made: [DocumentTables] = [], merges: [UInt32] = []
+                var reader = TablesReader(store, group.id, rules, control), made: [DocumentTables] = [], merges: [UInt32] = []
                 var asked: [(index: Int, merge: Int)] = []
                 while let next = left.first {
                     let merge = found[next].merge
@@ -88,15 +90,15 @@ extension Store {
                 let versions = try changes(of: group.id, since: oldest, upTo: head, control)
                 if versions.isEmpty { continue }
                 if later?.merges != merges {
-                    later = (merges, try walk(LaterVersions(of: merges, upTo: head), control.look))
+                    later = (merges, try store.walk(LaterVersions(of: merges, upTo: head), control.look))
                 }
                 for version in versions where !asked.isEmpty {
                     try control.step()
                     try Memory.check()
                     let behind = later?.found.ancestors(of: version) ?? 0
                     guard asked.contains(where: { behind & 1 << UInt64($0.merge) != 0 }),
-                        let before = lock.withRead({ dag.predecessors(version) }).first,
-                        try recordedKind(of: group.id, in: version) != nil
+                        let before = store.lock.withRead({ store.dag.predecessors(version) }).first,
+                        try store.recordedKind(of: group.id, in: version) != nil
                     else { continue }
                     let was: DocumentTables, now: DocumentTables
                     do { (was, now) = (try reader.tables(at: before), try reader.tables(at: version)) } catch let error as StoreError
@@ -125,10 +127,10 @@ extension Store {
     /// `oldest`.
     private func changes(of id: ValueID, since oldest: UInt32, upTo head: UInt32, _ control: PacedControl) throws -> [UInt32] {
         // Predecessors have lower ordinals.
-        let all = try versionsThatMayHaveChanged(id).filter { $0 > oldest && $0 <= head }
-        let single = lock.withRead { all.filter { dag.predecessors($0).count == 1 } }
+        let all = try store.versionsThatMayHaveChanged(id).filter { $0 > oldest && $0 <= head }
+        let single = store.lock.withRead { all.filter { store.dag.predecessors($0).count == 1 } }
         if single.isEmpty { return [] }
-        let behind = try walk(Ancestors(of: [head], among: single), control.look)
+        let behind = try store.walk(Ancestors(of: [head], among: single), control.look)
         return single.filter { $0 == head || behind.contains($0) }.sorted(by: >)
     }
 }

@@ -31,7 +31,7 @@ extension Store {
         // The empty root has nothing to merge, and a stored version cannot have an unstored predecessor.
         if isVirtual(x) { return try version(y) }
         if isVirtual(y) { return try version(x) }
-        switch try prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced) {
+        switch try MergePreparation(store: self).prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced) {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
             try checkWritable("Merging")
@@ -91,18 +91,18 @@ extension Store {
         let target = try requireOrdinal(into, toBuildOn: true)
         let paced = control.within(.adding, 0, of: 0).paced(.adding, doing: "Merging heads")
         try paced.look()
-        var candidates = try selectedHeads(target, selection, paced), failures = 0
+        var candidates = try HeadFolding(store: self).selectedHeads(target, selection, paced), failures = 0
         while let newest = candidates.first {
             do {
-                let groups = try groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
+                let groups = try equalStates.groupedByState(candidates, given: (arbiter as? RulesArbiter)?.given, paced)
                 // They have one state.
                 if groups.count == 1 { return newest == target ? nil : try version(newest) }
-                return try folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
+                return try HeadFolding(store: self).folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
             } catch let error as StoreError where error.code == .damaged || error.code.isGone {
                 failures += 1
-                candidates = try withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
+                candidates = try MergeableHeads(store: self).withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
             } catch let error as StoreError where error.code == .unsupported {
-                candidates = try withoutUnknownRules(candidates, target, error, paced)
+                candidates = try MergeableHeads(store: self).withoutUnknownRules(candidates, target, error, paced)
                 leftOut(error)
             }
         }
@@ -112,29 +112,44 @@ extension Store {
     /// Merges heads of equal states, newest first, into the version of that state that is the same everywhere.
     func joinEqualHeads(_ heads: [UInt32]) throws -> Version? {
         guard let newest = heads.first else { return nil }
-        return try folding([heads], into: newest, arbiter: BuiltInArbiter.mostRecentChange, metadata: Metadata(), OperationControl())
+        return try HeadFolding(store: self).folding(
+            [heads], into: newest, arbiter: BuiltInArbiter.mostRecentChange, metadata: Metadata(), OperationControl())
     }
+
+    /// Returns whether `mergeHeads` has heads to merge into a version, besides that one.
+    package func hasOtherHeads(than id: VersionID, _ selection: HeadSelection) throws -> Bool {
+        let target = try requireOrdinal(id, toBuildOn: true)
+        return try HeadFolding(store: self).selectedHeads(target, selection, .none) != [target]
+    }
+}
+
+/// Folds heads: makes one merge after another, and stores them together.
+struct HeadFolding {
+    let store: Store
 
     /// Folds the heads of each group, which have equal states, into one, and then folds those.
     /// - Returns: the resulting version, or nil if it is `target` itself.
-    private func folding(
+    func folding(
         _ groups: [[UInt32]], into target: UInt32, arbiter: any MergeArbiter, metadata: Metadata, _ control: OperationControl
     ) throws -> Version? {
         let began = Log.begin(.debug)
         var fold = Fold()
         let keys = fold.keys
-        lock.withWrite { maps.folds.append(keys) }
+        store.lock.withWrite { store.maps.folds.append(keys) }
         defer {
-            lock.withWrite { maps.folds.removeAll { $0 === keys } }
-            for place in fold.places { records.provisional.remove(place) }
-            if !fold.isStored { for step in fold.steps { lock.withWrite { dag.drop(step.ordinal) }; maps.drop(step.ordinal) } }
+            store.lock.withWrite { store.maps.folds.removeAll { $0 === keys } }
+            for place in fold.places { store.records.provisional.remove(place) }
+            if !fold.isStored {
+                for step in fold.steps { store.lock.withWrite { store.dag.drop(step.ordinal) }; store.maps.drop(step.ordinal) }
+            }
         }
         func look() throws { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         // Find the heads that descend from `into`: their side is `ours`.
         let heads = groups.flatMap { $0 }
         fold.holders =
             heads.contains(target)
-            ? [target] : try walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
+            ? [target]
+            : try store.walk(Descendants(of: target, among: heads)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
         let preparing = control.within(.adding, 0, of: 0)
         // Do this for all groups at once, since each would walk the same history.
         var joined: [UInt32] = [], told = try areSettled(groups.filter { $0.count > 1 }, preparing)[...]
@@ -148,7 +163,7 @@ extension Store {
             if !fold.holders.isDisjoint(with: group) { fold.holders.insert(head) }
             joined.append(head)
         }
-        let ordered = try newestFirst(joined, look)
+        let ordered = try store.newestFirst(joined, look)
         let settled = try areSettled(ordered.count > 1 ? [ordered] : [], control)[...]
         guard
             let result = try self.fold(
@@ -156,30 +171,30 @@ extension Store {
         else { return nil }
         let steps = fold.steps
         guard result != target else { return nil }
-        if steps.isEmpty { return try version(result) }
-        try checkWritable("Merging heads")
-        for id in steps.map(\.draft.version.id).sorted() { commits.inFlight.begin(id) }
-        defer { for step in steps { commits.inFlight.end(step.draft.version.id) } }
+        if steps.isEmpty { return try store.version(result) }
+        try store.checkWritable("Merging heads")
+        for id in steps.map(\.draft.version.id).sorted() { store.commits.inFlight.begin(id) }
+        defer { for step in steps { store.commits.inFlight.end(step.draft.version.id) } }
         // Maps of steps that store bytes refer to the provisional records, and so do maps built from them.
         let pointing = steps.drop { !$0.storesBytes }
-        for step in pointing { maps.drop(step.ordinal) }
+        for step in pointing { store.maps.drop(step.ordinal) }
         let made = try withExtendedLifetime(steps) { () -> [VersionID] in
             // Another thread or process that folded the same heads may have stored a step meanwhile. Then use its version.
             var theirs: [UInt32: UInt32] = [:]
-            lock.withWrite {
-                maps.folds.removeAll { $0 === keys }
+            store.lock.withWrite {
+                store.maps.folds.removeAll { $0 === keys }
                 for step in steps {
-                    if let ordinal = dag.ordinal(of: step.draft.version.id) {
+                    if let ordinal = store.dag.ordinal(of: step.draft.version.id) {
                         theirs[step.ordinal] = ordinal
-                        dag.drop(step.ordinal)
+                        store.dag.drop(step.ordinal)
                     } else if !theirs.isEmpty {
-                        dag.redirect(step.ordinal, theirs)
+                        store.dag.redirect(step.ordinal, theirs)
                     }
                 }
             }
             let missing = steps.filter { theirs[$0.ordinal] == nil }
             try Waiting.looking(at: control.quiet.paced(.adding, doing: "Merging heads")) {
-                try store(
+                try store.store(
                     missing.map { step in
                         var draft = step.draft
                         draft.first = theirs[draft.first] ?? draft.first
@@ -192,12 +207,12 @@ extension Store {
         fold.isStored = true
         Log.write(
             .debug,
-            "Merged \(heads.count) heads of \(description) into \(versionID(result)): "
+            "Merged \(heads.count) heads of \(store.description) into \(store.versionID(result)): "
                 + "\(made.count) merges stored\(Log.duration(since: began))."
         )
-        for step in pointing { maps.drop(step.ordinal) }
-        if !made.isEmpty { tellOfNew(made) }
-        return try steps.first { $0.ordinal == result }?.draft.version ?? version(result)
+        for step in pointing { store.maps.drop(step.ordinal) }
+        if !made.isEmpty { store.tellOfNew(made) }
+        return try steps.first { $0.ordinal == result }?.draft.version ?? store.version(result)
     }
 
     /// Merges that are prepared and not stored yet.
@@ -213,7 +228,7 @@ extension Store {
     /// Returns, for each version of some folds, whether the step with it merges versions that differ only in merges.
     private func areSettled(_ groups: [[UInt32]], _ control: OperationControl) throws -> [Bool] {
         if groups.isEmpty { return [] }
-        return try walk(SettledSteps(groups)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
+        return try store.walk(SettledSteps(groups)) { try control.check(.adding, 0, of: 0, doing: "Merging heads") }
     }
 
     /// Merges versions that are no ancestors of each other, newest first; nil if there are none.
@@ -230,7 +245,7 @@ extension Store {
             try control.check(.adding, i, of: versions.count - 1, doing: "Merging heads")
             // Progress is reported in heads.
             let paced = control.within(.adding, i, of: versions.count - 1).paced(.adding, doing: "Merging heads")
-            let bases = areEqual ? [] : try folded.bases(upTo: i + 1, in: self, paced)
+            let bases = areEqual ? [] : try folded.bases(upTo: i + 1, in: store, paced)
             if bases.contains(next) { continue }
             let nextHasTarget = !targetIsIn && fold.holders.contains(next)
             let (ours, theirs) = nextHasTarget ? (next, result) : (result, next)
@@ -243,8 +258,8 @@ extension Store {
             // Without a common ancestor, the roots are no merges of one side.
             let isSettled = areSettled[areSettled.startIndex + i + 1]
             line.hasFoundNoRules = false
-            let outcome = try prepareMerge(
-                ours, theirs, among: areEqual ? folded.bases(upTo: i + 1, in: self, paced) : bases, areSettled: isSettled,
+            let outcome = try MergePreparation(store: store).prepareMerge(
+                ours, theirs, among: areEqual ? folded.bases(upTo: i + 1, in: store, paced) : bases, areSettled: isSettled,
                 areEqual: areEqual, arbiter: arbiter, metadata: metadata, line: line, paced)
             guard case .version(let version, let first, let second, let changes) = outcome else { continue }
             if let existing = try existingStep(version) {
@@ -255,7 +270,7 @@ extension Store {
             var draft = Draft(version: version, first: first, second: second, changes: changes.changes, traits: changes.traits)
             draft.digests = changes.digests
             let (ordinal, place) = try withExtendedLifetime(changes) { try stage(&draft) }
-            lock.withWrite { fold.keys.add(ordinal, in: dag) }
+            store.lock.withWrite { fold.keys.add(ordinal, in: store.dag) }
             fold.places.append(place)
             fold.steps.append(Step(ordinal: ordinal, draft: draft, changes: changes))
             line.heads.add(ordinal, changes: changes.changes.count, on: first)
@@ -276,30 +291,31 @@ extension Store {
 
     /// Makes an unstored merge readable by its id.
     private func stage(_ draft: inout Draft) throws -> (ordinal: UInt32, RecordPlace) {
-        let ordinal = try lock.withWrite {
-            try dag.preallocate(); return appendHidden(&draft)
+        let ordinal = try store.lock.withWrite {
+            try store.dag.preallocate(); return store.appendHidden(&draft)
         }
         do {
-            let (place, checksum, mapped) = try commits.encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
+            let (place, checksum, mapped) = try store.commits.encoders.with { encoder -> (RecordPlace, UInt32, [MapChange]) in
                 try encoder.encode(draft.version, draft.changes, digests: draft.digests, storedAt: draft.storedAt, blobThreshold: nil) {
                     _, _ in
                     BlobID(high: 0, low: 0)
                 }
-                let mapped = draft.mapChanges(ordinal, in: encoder) { id in lock.withRead { dag.ordinalIncludingStaged(of: id) } }
-                return (records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
+                let mapped = draft.mapChanges(ordinal, in: encoder) { id in store.lock.withRead { store.dag.ordinalIncludingStaged(of: id) }
+                }
+                return (store.records.provisional.add(try encoder.bytes(draft.changes)), encoder.checksum, mapped)
             }
-            lock.withWrite { dag.stage(ordinal, place, checksum) }
+            store.lock.withWrite { store.dag.stage(ordinal, place, checksum) }
             if !draft.changes.contains(where: \.hasData) {
                 // The merge has no bytes of its own: the bytes that it names are in other records, and do not move when the merge is
                 // stored.
-                maps.keepChanges(ordinal, draft.changes, mapped)
-                if let behind = maps.slot(draft.first) {
-                    maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
+                store.maps.keepChanges(ordinal, draft.changes, mapped)
+                if let behind = store.maps.slot(draft.first) {
+                    store.maps.cache.store(ordinal, try MapNode.applying(mapped[...], to: behind.root), changes: mapped.count, on: behind)
                 }
             }
             return (ordinal, place)
         } catch {
-            lock.withWrite { dag.drop(ordinal) }
+            store.lock.withWrite { store.dag.drop(ordinal) }
             throw error
         }
     }
@@ -307,7 +323,10 @@ extension Store {
     /// Returns the live version with the id of a step.
     /// - Throws: `.versionMismatch` if it is not a merge of these two: its state would not be that of the merge.
     private func existingStep(_ version: Version) throws -> UInt32? {
-        guard let found = lock.withRead({ dag.ordinal(of: version.id).map { ($0, dag.predecessors($0).map(dag.id)) } }) else { return nil }
+        guard
+            let found = store.lock.withRead({ store.dag.ordinal(of: version.id).map { ($0, store.dag.predecessors($0).map(store.dag.id)) } }
+            )
+        else { return nil }
         guard found.1 == version.predecessors else {
             throw StoreError(
                 .versionMismatch,
@@ -326,44 +345,39 @@ extension Store {
         case .all, .unbranched: return
         case .unbranchedAnd(let names), .branches(let names): named = names
         }
-        guard let unknown = named.first(where: { name in lock.withRead { !dag.hasBranch(name) } }) else { return }
+        guard let unknown = named.first(where: { name in store.lock.withRead { !store.dag.hasBranch(name) } }) else { return }
         throw StoreError(
             .unknownVersion,
-            "There is no version of the branch \"\(unknown)\" in \(description), so its heads cannot be merged. "
+            "There is no version of the branch \"\(unknown)\" in \(store.description), so its heads cannot be merged. "
                 + "Check the name, or retrieve the branch from its maker."
         )
     }
 
-    /// Returns whether `mergeHeads` has heads to merge into a version, besides that one.
-    package func hasOtherHeads(than id: VersionID, _ selection: HeadSelection) throws -> Bool {
-        let target = try requireOrdinal(id, toBuildOn: true)
-        return try selectedHeads(target, selection, .none) != [target]
-    }
-
     /// Returns `target` and the selected heads without ancestors of others, newest first.
-    private func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
+    func selectedHeads(_ target: UInt32, _ selection: HeadSelection, _ control: PacedControl) throws -> [UInt32] {
         try checkBranches(selection)
-        var (chosen, buried) = lock.withRead { () -> ([UInt32], [UInt32]) in
-            func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { dag.headsInNoOrder(onBranch: $0) } }
+        var (chosen, buried) = store.lock.withRead { () -> ([UInt32], [UInt32]) in
+            func heads(named names: [String]) -> [UInt32] { Set(names).flatMap { store.dag.headsInNoOrder(onBranch: $0) } }
             switch selection {
-            case .all: return (Array(dag.headOrdinals), [])
+            case .all: return (Array(store.dag.headOrdinals), [])
             case .branches(let names): return (heads(named: names), [])
             case .unbranched, .unbranchedAnd:
-                var chosen = Array(dag.unbranchedHeadOrdinals)
-                let buried = chosen.filter { !dag.headOrdinals.contains($0) }
+                var chosen = Array(store.dag.unbranchedHeadOrdinals)
+                let buried = chosen.filter { !store.dag.headOrdinals.contains($0) }
                 if case .unbranchedAnd(let names) = selection { chosen += heads(named: names) }
                 return (chosen, buried)
             }
         }
         // A head without a branch may be an ancestor of one with a branch, and so of `target`.
         if !buried.isEmpty {
-            let behind = try walk(Ancestors(of: chosen + [target], among: buried), control.look)
+            let behind = try store.walk(Ancestors(of: chosen + [target], among: buried), control.look)
             chosen.removeAll(where: behind.contains)
         }
         // Heads are no ancestors of each other. Only `target` can be an ancestor of one.
-        if !isVirtual(target), !chosen.contains(target), try walk(Descendants(of: target, among: chosen), control.look).isEmpty {
+        if !store.isVirtual(target), !chosen.contains(target), try store.walk(Descendants(of: target, among: chosen), control.look).isEmpty
+        {
             chosen.append(target)
         }
-        return try newestFirst(chosen, control.look)
+        return try store.newestFirst(chosen, control.look)
     }
 }

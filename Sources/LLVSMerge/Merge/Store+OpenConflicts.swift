@@ -10,14 +10,6 @@ extension Store {
         case result
     }
 
-    /// The prefix of ids that record that a user reviewed a conflict and accepted the result. A digest of the record follows.
-    static let chosenPrefix = Array("__llvs_chosen/".utf8)
-
-    private static func chosenID(_ conflict: Conflict) throws -> ValueID {
-        let hash = ConflictRecord.digest([(id: conflict.id.bytes, record: conflict.record)])
-        return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
-    }
-
     /// Returns the open conflicts at a version: those that merges by rules among its ancestors (and the version itself) decided, if the
     /// place still holds the merge's result, was not edited since, and no choice was made. Oldest merge first. A conflict that several
     /// merges decided is listed once. A conflict is not listed if bytes of its value that the merge needed are gone.
@@ -28,10 +20,38 @@ extension Store {
     public func openConflicts(
         at version: VersionID, _ query: ConflictQuery = ConflictQuery(), control: OperationControl = OperationControl()
     ) throws -> [Conflict] {
-        try checkOpen()
-        let paced = control.paced(.reading, doing: "Finding open conflicts at version \(version) of \(self.description)")
+        try OpenConflicts(store: self).openConflicts(at: version, query, control: control)
+    }
+
+    /// Returns the changes that resolve a conflict at a version. They set the value with the choice at the conflict's place. If the
+    /// choice is already there, they set a value that records the review. If the old part of a text is contained in the chosen text, they
+    /// do both. Save them on that version.
+    /// - Throws: `.invalidArgument` if the conflict names no merge, its kind does not allow choosing that side, or it lacks that side;
+    ///   `.moved` if the place no longer holds the merge's result, or a side of a part of a text was already chosen; `.unknownVersion`.
+    public func resolve(_ conflict: Conflict, with choice: Choice, at version: VersionID) throws -> [Value.Change] {
+        try OpenConflicts(store: self).resolve(conflict, with: choice, at: version)
+    }
+}
+
+/// Finds conflicts that are open at a version, and closes them.
+struct OpenConflicts {
+    let store: Store
+
+    /// The prefix of ids that record that a user reviewed a conflict and accepted the result. A digest of the record follows.
+    static let chosenPrefix = Array("__llvs_chosen/".utf8)
+
+    private static func chosenID(_ conflict: Conflict) throws -> ValueID {
+        let hash = ConflictRecord.digest([(id: conflict.id.bytes, record: conflict.record)])
+        return ValueID(unchecked: chosenPrefix + Array(hash.utf8))
+    }
+
+    func openConflicts(
+        at version: VersionID, _ query: Store.ConflictQuery = Store.ConflictQuery(), control: OperationControl = OperationControl()
+    ) throws -> [Conflict] {
+        try store.checkOpen()
+        let paced = control.paced(.reading, doing: "Finding open conflicts at version \(version) of \(store.description)")
         try paced.look()
-        let head = try requireOrdinal(version)
+        let head = try store.requireOrdinal(version)
         // Other rules may find more conflicts than were recorded.
         let isByStore = query.arbiter.given == nil && query.arbiter.merger == nil
         var standing: [StandingConflict] = []
@@ -40,7 +60,7 @@ extension Store {
             var named = isByStore ? named : nil
             while true {
                 do {
-                    let items = try explained(merge, query, among: named, paced).items.filter(\.isByRules)
+                    let items = try ConflictFinding(store: store).explained(merge, query, among: named, paced).items.filter(\.isByRules)
                     standing += try stillStanding(items, merge, at: head, paced)
                     break
                 } catch let error as StoreError where error.code.isGone {
@@ -49,7 +69,7 @@ extension Store {
                 }
             }
         }
-        let edited = try edited(standing, upTo: head, paced)
+        let edited = try EditedConflicts(store: store).edited(standing, upTo: head, paced)
         var open: [Conflict] = [], known: Set<ValueID> = []
         for (i, one) in standing.enumerated() where !edited.contains(i) {
             if known.insert(try Self.chosenID(one.conflict)).inserted { open.append(one.conflict) }
@@ -62,13 +82,13 @@ extension Store {
         var found: [(merge: UInt32, named: Set<[UInt8]>?)] = [], stack = [head], seen: Set<UInt32> = [head]
         while let at = stack.popLast() {
             try control.step()
-            let sides = lock.withRead { dag.predecessors(at) }
-            if sides.count == 2, let mark = try version(versionID(at))?.metadata[MergeMarks.conflictsKey] {
+            let sides = store.lock.withRead { store.dag.predecessors(at) }
+            if sides.count == 2, let mark = try store.version(store.versionID(at))?.metadata[MergeMarks.conflictsKey] {
                 found.append((at, try MergeMarks.namedIDs(mark)))
             }
             for side in sides where seen.insert(side).inserted { stack.append(side) }
         }
-        return lock.withRead { found.sorted { dag.isNewer($1.merge, $0.merge) } }
+        return store.lock.withRead { found.sorted { store.dag.isNewer($1.merge, $0.merge) } }
     }
 
     /// Returns the conflicts of a merge, in order of the ids, whose result still prevails at a version and about which no choice was made.
@@ -77,11 +97,11 @@ extension Store {
     {
         let chosen = try conflicts.map { conflict -> UInt32? in
             try control.step()
-            let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try maps.entry($0, at: head) }
+            let entry = try Self.chosenID(conflict).bytes.withUnsafeBytes { try store.maps.entry($0, at: head) }
             return entry?.version == merge ? nil : entry?.version
         }
         // A mark from before this merge is about another conflict with the same record.
-        let before = try walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
+        let before = try store.walk(Ancestors(of: [merge], among: chosen.compactMap(\.self)), control.look)
         let left = zip(conflicts, chosen).filter { $1.map(before.contains) ?? true }.map(\.0)
         var found: [StandingConflict] = [], next = 0
         while next < left.count {
@@ -99,7 +119,7 @@ extension Store {
         guard let id = conflicts.first?.id else { return [] }
         let rules = try valueRules(for: id, at: merge)
         return try id.bytes.withUnsafeBytes { key in
-            let isUnchanged = try isSame(maps.entry(key, at: head), maps.entry(key, at: merge))
+            let isUnchanged = try isSame(store.maps.entry(key, at: head), store.maps.entry(key, at: merge))
             let left = try withTables(key, at: merge, rules, control) { made, _ in
                 if isUnchanged {
                     return try conflicts.filter { conflict in
@@ -120,7 +140,9 @@ extension Store {
 
     /// Returns the rules for an id that a merge used.
     func valueRules(for id: ValueID, at version: UInt32) throws -> ValueRules {
-        guard let entry = try schemaEntry(at: version), let schema = try countingSchema(entry) else { return ValueRules() }
+        guard let entry = try store.rules.schemaEntry(at: version), let schema = try store.rules.countingSchema(entry) else {
+            return ValueRules()
+        }
         return id.bytes.withUnsafeBytes { schema.rules(for: $0) } ?? ValueRules()
     }
 
@@ -135,8 +157,10 @@ extension Store {
             let text = try bytes.map { try DocumentMerge(rules: rules, check: check).parsed($0) }
             return try body(DocumentTables(text, rules, work: DocumentControl(check)), bytes)
         }
-        guard let entry = try maps.entry(key, at: version) else { return try found(nil) }
-        return try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try found($0) }
+        guard let entry = try store.maps.entry(key, at: version) else { return try found(nil) }
+        return try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
+            try found($0)
+        }
     }
 
     /// Replaces the results in the records of a merge with the current values, for ids whose values are not the result of the rules.
@@ -172,13 +196,8 @@ extension Store {
             .holds(conflict.record, isPart: conflict.isPart)
     }
 
-    /// Returns the changes that resolve a conflict at a version. They set the value with the choice at the conflict's place. If the
-    /// choice is already there, they set a value that records the review. If the old part of a text is contained in the chosen text, they
-    /// do both. Save them on that version.
-    /// - Throws: `.invalidArgument` if the conflict names no merge, its kind does not allow choosing that side, or it lacks that side;
-    ///   `.moved` if the place no longer holds the merge's result, or a side of a part of a text was already chosen; `.unknownVersion`.
-    public func resolve(_ conflict: Conflict, with choice: Choice, at version: VersionID) throws -> [Value.Change] {
-        try checkOpen()
+    func resolve(_ conflict: Conflict, with choice: Store.Choice, at version: VersionID) throws -> [Value.Change] {
+        try store.checkOpen()
         guard let made = conflict.version else {
             throw StoreError(
                 .invalidArgument,
@@ -186,7 +205,7 @@ extension Store {
                     + "wanted value.",
                 valueID: conflict.id)
         }
-        let head = try requireOrdinal(version), merge = try requireOrdinal(made), record = conflict.record
+        let head = try store.requireOrdinal(version), merge = try store.requireOrdinal(made), record = conflict.record
         let rules = try valueRules(for: conflict.id, at: merge), places = try placed(conflict, merge)
         return try conflict.id.bytes.withUnsafeBytes { key in
             try withTables(key, at: merge, rules) { made, _ in
@@ -241,10 +260,11 @@ extension Store {
     /// Returns whether a choice was made about a conflict of a merge. (A mark from before the merge is about another conflict with the
     /// same record.)
     private func isMarked(_ conflict: Conflict, _ merge: UInt32, at head: UInt32) throws -> Bool {
-        guard let mark = try Self.chosenID(conflict).bytes.withUnsafeBytes({ try maps.entry($0, at: head)?.version }), mark != merge else {
+        guard let mark = try Self.chosenID(conflict).bytes.withUnsafeBytes({ try store.maps.entry($0, at: head)?.version }), mark != merge
+        else {
             return false
         }
-        return !walk(Ancestors(of: [merge], among: [mark])).contains(mark)
+        return !store.walk(Ancestors(of: [merge], among: [mark])).contains(mark)
     }
 
     /// Returns the conflict with its place in the merge's result, if its path has elements: their indexes may differ from those in the
@@ -253,7 +273,9 @@ extension Store {
         let record = conflict.record
         let isSought = record.isOfText || record.kind == .contested || record.path.contains(UInt8(ascii: "{"))
         guard isSought, conflict.place == nil else { return [conflict] }
-        let found = try explained(merge, ConflictQuery(only: conflict.id), .none).items.filter { $0.record == record }
+        let found = try ConflictFinding(store: store).explained(merge, Store.ConflictQuery(only: conflict.id), .none).items.filter {
+            $0.record == record
+        }
         return found.isEmpty ? [conflict] : found
     }
 
@@ -294,9 +316,10 @@ extension Store {
     /// Returns the bytes of a merge's side that records show as this JSON.
     private func bytes(_ json: [UInt8], _ key: UnsafeRawBufferPointer, of merge: UInt32, _ rules: ValueRules) throws -> [UInt8]? {
         let reader = DocumentMerge(rules: rules)
-        for side in lock.withRead({ dag.predecessors(merge) }) {
-            guard let entry = try maps.entry(key, at: side) else { continue }
-            let found = try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { bytes in
+        for side in store.lock.withRead({ store.dag.predecessors(merge) }) {
+            guard let entry = try store.maps.entry(key, at: side) else { continue }
+            let found = try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
+                bytes in
                 try DocumentPlace.areSame(reader.json(bytes), json) ? Array(bytes) : nil
             }
             if let found { return found }

@@ -111,12 +111,14 @@ package struct SwappedMerge {
         self.head = head
         self.control = control
         try Self.checkRules(at: head, in: store)
-        schema = try store.schemaEntry(at: head).flatMap { try store.countingSchema($0) }
+        schema = try store.rules.schemaEntry(at: head).flatMap { try store.rules.countingSchema($0) }
     }
 
     /// Throws if a version has rules with an unknown number.
     private static func checkRules(at version: UInt32, in store: Store) throws {
-        guard let problem = try store.schemaEntry(at: version).flatMap({ try store.problem(ofSchema: $0) }), problem.isUnknownMerge else {
+        guard let problem = try store.rules.schemaEntry(at: version).flatMap({ try store.rules.problem(ofSchema: $0) }),
+            problem.isUnknownMerge
+        else {
             return
         }
         throw StoreError(
@@ -275,7 +277,7 @@ package struct SwappedMerge {
             try control.step()
             try Memory.check()
             // Storing equal bytes again is no change.
-            if try store.isSameValue(was, became, key) { return }
+            if try store.equalStates.isSameValue(was, became, key) { return }
             try body(&self, key, was, became)
         }
         if let before {

@@ -29,14 +29,27 @@ extension Store {
     /// - Throws: `.unknownVersion`; `.invalidArgument` if the given rules are not valid, with a pointer to the error as its path;
     ///   `.unsupported` if they have an unknown number, or if rules are given and the store's have one.
     public func schema(at version: VersionID, adding given: [UInt8]? = nil) throws -> Schema {
-        try checkOpen()
-        let entry = try schemaEntry(at: requireOrdinal(version))
-        var found = Schema()
+        try rules.schema(at: version, adding: given)
+    }
+
+    /// The rules of this store.
+    var rules: StoreRules { StoreRules(store: self) }
+}
+
+/// Reads the rules of a store: those that prevail at a version, and those that apply.
+struct StoreRules {
+    let store: Store
+
+    func schema(at version: VersionID, adding given: [UInt8]? = nil) throws -> Store.Schema {
+        try store.checkOpen()
+        let entry = try schemaEntry(at: store.requireOrdinal(version))
+        var found = Store.Schema()
         found.problem = try entry.flatMap { try problem(ofSchema: $0) }
         let counting = try entry.flatMap { found.problem == nil ? $0 : try validSchema(before: [$0]) }
         if let counting {
-            let value = try value(Value.Reference(id: ValueID(unchecked: MergeSchema.idBytes), version: versionID(counting.version)))
-            (found.rules, found.storedVersion) = (value?.data, versionID(counting.version))
+            let value = try store.value(
+                Value.Reference(id: ValueID(unchecked: MergeSchema.idBytes), version: store.versionID(counting.version)))
+            (found.rules, found.storedVersion) = (value?.data, store.versionID(counting.version))
         }
         guard let given else { return found }
         if let problem = found.problem, problem.isUnknownMerge {
@@ -59,22 +72,24 @@ extension Store {
 
     /// Returns the entry of the rules at a version; nil if there are none.
     func schemaEntry(at version: UInt32) throws -> MapEntry? {
-        try schemaEntry(maps.prevailing(at: version))
+        try schemaEntry(store.maps.prevailing(at: version))
     }
     func schemaEntry(_ state: Prevailing) throws -> MapEntry? {
         try MergeSchema.idBytes.withUnsafeBytes { try state.lookup($0) }
     }
 
-    private func schema(_ entry: MapEntry) throws -> MergeSchema {
+    private func parsed(_ entry: MapEntry) throws -> MergeSchema {
         try MergeSchema.idBytes.withUnsafeBytes { key in
-            try records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { try schemaCache.schema($0) }
+            try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) {
+                try store.schemaCache.schema($0)
+            }
         }
     }
 
     /// Returns what is wrong with rules; nil if they are valid.
     func problem(ofSchema entry: MapEntry) throws -> InvalidRules? {
         do {
-            _ = try schema(entry)
+            _ = try parsed(entry)
             return nil
         } catch let problem as InvalidRules { return problem }
     }
@@ -85,21 +100,21 @@ extension Store {
         _ entry: MapEntry?, _ sides: [MapEntry], _ records: ConflictRecords
     ) throws -> (MergeSchema?, ConflictRecords) {
         guard let entry else { return (nil, records) }
-        guard try problem(ofSchema: entry) != nil else { return (try schema(entry), records) }
+        guard try problem(ofSchema: entry) != nil else { return (try parsed(entry), records) }
         let valid = try validSchema(before: sides)
         let record = try MergeSchema.idBytes.withUnsafeBytes { key in
-            try self.records.withBody(place(of: entry.version), entry, id: key, stored: versionID(entry.version)) { invalid in
+            try store.records.withBody(store.place(of: entry.version), entry, id: key, stored: store.versionID(entry.version)) { invalid in
                 guard let valid else { return try SchemaValueMerger.record(notValid: invalid, standing: nil) }
-                return try self.records.withBody(place(of: valid.version), valid, id: key, stored: versionID(valid.version)) {
+                return try store.records.withBody(store.place(of: valid.version), valid, id: key, stored: store.versionID(valid.version)) {
                     try SchemaValueMerger.record(notValid: invalid, standing: $0)
                 }
             }
         }
-        return (try valid.map { try schema($0) }, try ConflictRecords(records + [record]))
+        return (try valid.map { try parsed($0) }, try ConflictRecords(records + [record]))
     }
 
     /// Returns the rules of an entry, or if these are not valid, the newest valid ones before.
-    func countingSchema(_ entry: MapEntry) throws -> MergeSchema? { try validSchema(before: [entry]).map { try schema($0) } }
+    func countingSchema(_ entry: MapEntry) throws -> MergeSchema? { try validSchema(before: [entry]).map { try parsed($0) } }
 
     /// Returns the newest valid rules among these and those that prevailed when these were stored.
     func validSchema(before entries: [MapEntry]) throws -> MapEntry? {
@@ -108,20 +123,20 @@ extension Store {
         // Entries that were the only candidate at some point. What the search finds after such an entry does not depend on the query.
         var alone: [UInt32] = []
         func found(_ entry: MapEntry?) -> MapEntry? {
-            validSchemas.keep(alone, entry)
+            store.validSchemas.keep(alone, entry)
             return entry
         }
-        while let newest = open.indices.max(by: { isStoredLater(open[$1], open[$0]) }) {
+        while let newest = open.indices.max(by: { store.isStoredLater(open[$1], open[$0]) }) {
             let entry = open.remove(at: newest)
             // An entry that is not stored yet may change.
-            if open.isEmpty, lock.withRead({ dag.rows[Int(entry.version)].state == .live }) {
-                if let known = validSchemas.behind(entry.version) { return found(known) }
+            if open.isEmpty, store.lock.withRead({ store.dag.rows[Int(entry.version)].state == .live }) {
+                if let known = store.validSchemas.behind(entry.version) { return found(known) }
                 alone.append(entry.version)
             }
             if try problem(ofSchema: entry) == nil { return found(entry) }
-            let sides = lock.withRead { dag.predecessors(entry.version) }
+            let sides = store.lock.withRead { store.dag.predecessors(entry.version) }
             for side in sides {
-                let before = try MergeSchema.idBytes.withUnsafeBytes { try self.maps.entry($0, at: side) }
+                let before = try MergeSchema.idBytes.withUnsafeBytes { try store.maps.entry($0, at: side) }
                 if let before, seen.insert(before.version).inserted { open.append(before) }
             }
         }

@@ -27,11 +27,11 @@ package struct AWSSignature: RequestSignature {
             signed.map { "\($0.name):\($0.value)\n" }.joined(), names, digest,
         ].joined(separator: "\n")
         let scope = "\(time.prefix(8))/\(region)/\(service)/aws4_request"
-        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(Bytes.hex(AWSSignature.sha256(Array(canonical.utf8))))"
+        let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(Hex.text(of: AWSSignature.sha256(Array(canonical.utf8))))"
         var key = Array("AWS4\(credentials.password ?? "")".utf8)
         for part in [String(time.prefix(8)), region, service, "aws4_request", text] { key = AWSSignature.hmac(key, Array(part.utf8)) }
         let authorization =
-            "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(Bytes.hex(key))"
+            "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(Hex.text(of: key))"
         return Array(headers.dropFirst(request.headers.count)) + [("Authorization", authorization)]
     }
 
@@ -68,7 +68,7 @@ package struct AWSSignature: RequestSignature {
                 at += got
             }
         }
-        return Bytes.hex(digest.finish())
+        return Hex.text(of: digest.finish())
     }
 
     private static func sha256(_ bytes: [UInt8]) -> [UInt8] {

@@ -113,11 +113,7 @@ struct SnapshotWriter {
 /// A chunk file.
 enum SnapshotChunk {
     /// SHA-256 in lower-case hexadecimal.
-    static func digest(_ chunk: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        let text = chunk.withUnsafeBytes { SHA256.digest($0) }.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: text, as: UTF8.self)
-    }
+    static func digest(_ chunk: [UInt8]) -> String { Hex.text(of: chunk.withUnsafeBytes { SHA256.digest($0) }) }
 
     /// Returns the payload of a chunk whose digest was verified; nil if it is malformed or of another snapshot.
     static func payload(_ chunk: [UInt8], of snapshot: String) -> [UInt8]? {

@@ -271,7 +271,7 @@ extension ValueID {
     fileprivate var shortened: ValueID {
         let bytes = self.bytes
         guard bytes.count > 80 else { return self }
-        return ValueID(unchecked: Array("(of \(bytes.count) bytes) ".utf8) + InterchangeEncoder.hex(bytes.withUnsafeBytes(SHA256.digest)))
+        return ValueID(unchecked: Array("(of \(bytes.count) bytes) ".utf8) + Hex.utf8(of: bytes.withUnsafeBytes(SHA256.digest)))
     }
 }
 

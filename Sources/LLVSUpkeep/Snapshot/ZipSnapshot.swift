@@ -52,7 +52,7 @@ struct ZipSnapshot: SnapshotVersions {
         // Sets the size, since the file may end with a hole.
         try posix("Writing a temporary file in", folder) { () throws(Errno) in try System.truncate(file.descriptor, to: size) }
         guard size == manifest.totalSize else { throw damaged("it has \(size) bytes, and its manifest says \(manifest.totalSize)") }
-        if let told = manifest.sha256, told.lowercased() != String(decoding: InterchangeEncoder.hex(digest.finish()), as: UTF8.self) {
+        if let told = manifest.sha256, told.lowercased() != Hex.text(of: digest.finish()) {
             throw damaged("its bytes do not match its manifest")
         }
         let paced = control.within(.reading, count, of: count).paced(.reading, doing: "Restoring the snapshot in \(source)")

@@ -28,7 +28,7 @@ import Testing
 
     /// The callback for news of several exchanges runs one at a time and without a lock. News that arrives during a call causes another
     /// call afterwards.
-    @Test(.timeLimit(.minutes(15))) func newsAreToldOneAtATimeWithNoLockHeld() throws {
+    @Test(.timeLimit(.minutes(15))) func eventsAreReportedOneAtATimeWithNoLockHeld() throws {
         final class Observed: ExchangeObservation { func cancel() {} }
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
         nonisolated(unsafe) var tell: [@Sendable () -> Void] = []
@@ -80,7 +80,7 @@ import Testing
         try coordinator.save(CoordinatorTests.change("k", "4"))
     }
 
-    @Test func mergeTellsThatItTookUpTheFirstContent() throws {
+    @Test func aMergeReportsThatItReceivedTheFirstContent() throws {
         let store = try memoryStore()
         let coordinator = try StoreCoordinator(store: store)
         let first = try store.set(["k": "1"], nil)
@@ -149,7 +149,7 @@ import Testing
     }
 
     /// A place that does not answer is tried once in a round. From the next round on it comes after the others.
-    @Test func aSilentPlaceKeepsNobodyWaiting() throws {
+    @Test func aSilentPlaceDelaysNoOther() throws {
         let asked = Guarded<[String]>([]), isSilent = Guarded(true)
         let coordinator = try StoreCoordinator(store: memoryStore()), other = try StoreCoordinator(store: memoryStore())
         let fine = MemoryTransport(name: "callbacks \(VersionID.random())")
@@ -164,7 +164,7 @@ import Testing
                 }, fetchVersions: area.fetchVersions, fetchChanges: area.fetchChanges, send: area.send)
             try coordinator.attach(Exchange(store: coordinator.store, transport: CallbackTransport(callbacks)), name: name)
         }
-        func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncOutcome) {
+        func round() throws -> (asked: [String], outcome: StoreCoordinator.SyncResult) {
             // Both sides have new versions, so the merge is sent in a second exchange.
             try other.save(CoordinatorTests.change("a", "\(VersionID.random())"))
             try other.exchange()

@@ -60,13 +60,13 @@ import Testing
         let base = try store.set(["k": "0"], nil)
         var heads: [Version] = []
         for i in 0..<120 { heads.append(try store.set(["k": "\(i % 40)", "own \(i % 40)": "x"], base)) }
-        let groups = try store.groupedByState(heads.map { try store.requireOrdinal($0.id) })
+        let groups = try store.equalStates.groupedByState(heads.map { try store.requireOrdinal($0.id) })
         #expect(groups.count == 40 && groups.allSatisfy { $0.count == 3 })
         let merged = try #require(try store.mergeHeads(into: heads[5].id, arbiter: BuiltInArbiter.mostRecentChange))
         #expect(try store.heads() == [merged] && store.count(at: merged.id) == 41)
     }
 
-    @Test func revertsTellWhatWasUndone() throws {
+    @Test func revertsReportWhatWasUndone() throws {
         let store = try memoryStore()
         let a = try store.set(["k": "1", "l": "1"], nil)
         let b = try store.set(["k": "2", "l": "2"], a)

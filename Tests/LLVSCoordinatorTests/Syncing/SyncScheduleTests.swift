@@ -272,7 +272,7 @@ import Testing
     }
 
     /// A request of the user, or coming to the front, sends at once. If the place cannot be reached meanwhile, receiving is retried first.
-    @Test func withoutRoomWhoAsksSends() throws {
+    @Test func anExplicitCallSendsAlthoughThereWasNoRoom() throws {
         var schedule = schedule("a", "b")
         let full = ["a": SyncSchedule.Outcome(name: "a", reason: .noSpace, failedToSend: true)]
         _ = try run(&schedule, 0, failing: full)
@@ -355,7 +355,7 @@ import Testing
         #expect(schedule.next(poll) == .now(SyncSchedule.Round(places: ["a"], onlySends: false, onlyReceive: ["a"])))
     }
 
-    @Test func whatAServerAskedForIsKeptWhoeverAsks() throws {
+    @Test func theRetryTimeOfAServerHoldsForAllRequests() throws {
         var schedule = schedule("a")
         _ = try run(&schedule, 0, failing: ["a": SyncSchedule.Outcome(name: "a", reason: .rateLimited, retryAfter: 60)])
         for trigger in [SyncSchedule.Trigger.user, .front, .news, .save] {

@@ -162,7 +162,7 @@ import Testing
     }
 
     /// Another exchange of the store with the place is reported as such, and is no failure.
-    @Test(.timeLimit(.minutes(15))) func anotherThatExchangesIsTold() throws {
+    @Test(.timeLimit(.minutes(15))) func anotherSyncerOfTheStoreIsReported() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
         var held: PackedNotes? = try PackedNotes(store, remote: files.description)
         // A refused attempt does not release the lock of the first one.
@@ -200,7 +200,7 @@ import Testing
     }
 
     /// The status reports the bytes of a transfer while it runs, and none afterwards.
-    @Test(.timeLimit(.minutes(15))) func bytesAreToldWhileARoundRuns() throws {
+    @Test(.timeLimit(.minutes(15))) func bytesAreReportedWhileARoundRuns() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store), files = MemoryFiles(MemoryPlace())
         try coordinator.save([.insert(try ValueID("k"), data: [UInt8](repeating: 1, count: 1_000))])
         try coordinator.attach(Exchange(store: store, transport: PackedTransport(files)), name: "one")
@@ -215,7 +215,7 @@ import Testing
     }
 
     /// A caller waits for a round that never begins: the server asks for an hour's pause, and is then detached. The call reports an error.
-    @Test(.timeLimit(.minutes(15))) func whoWaitsForARoundIsToldThatTheLastPlaceWentAway() throws {
+    @Test(.timeLimit(.minutes(15))) func aCallerThatWaitsForARoundLearnsThatTheLastPlaceIsGone() throws {
         let store = try memoryStore(), coordinator = try StoreCoordinator(store: store)
         let place = SyncerTests.place {
             var error = StoreError(.busy, "Not now.")

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aPersistedMapIsTakenWhenManyAsk() {
+    @Test func aPersistedMapIsUsedByConcurrentReaders() {
         for (limit, may) in [(16, false), (64, false), (65, true), (128, true)] {
             #expect(MapPolicy.mayBePersisted(limit: limit) == may, "\(limit)")
         }

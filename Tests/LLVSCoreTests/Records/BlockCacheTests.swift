@@ -25,7 +25,7 @@ import Testing
         #expect(a == 2 * 2_000 + 6 * 40 && b == a)
     }
 
-    @Test func aWriterWaitsForThoseWhoReadAndGoesBeforeThoseWhoCome() {
+    @Test func aWriterWaitsForCurrentReadersAndPrecedesLaterOnes() {
         // A lock that admits the second reader before the writer would do so in most of many rounds.
         for round in 0..<50 {
             let lock = ReadWriteLock(), log = Guarded<[String]>([])

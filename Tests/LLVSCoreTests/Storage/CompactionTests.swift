@@ -409,7 +409,7 @@ import Testing
         }
     }
 
-    @Test func whoeverSaysStopOnceIsHeardAlsoWhileFoldedSegmentsAreLookedAt() throws {
+    @Test func aCancelIsObeyedAlsoWhileFoldedSegmentsAreScanned() throws {
         let all = Set(try fill(0..<3, size: 300_000))
         try compact()
         var calls = 0

@@ -107,7 +107,7 @@ import Testing
     }
 
     /// The size does not show whether a frame whose write failed was written. Its bytes do.
-    @Test(arguments: [0, 10, 90, Int.max]) func aFailedWriteIsToldByItsBytes(written: Int) throws {
+    @Test(arguments: [0, 10, 90, Int.max]) func aFailedWriteIsReportedWithItsBytes(written: Int) throws {
         nonisolated(unsafe) var fails = false
         let storage = try files.open {
             $0.system.pwrite = { (fd, bytes, offset) throws(Errno) in

@@ -504,7 +504,7 @@ import Testing
     }
 
     /// Damage from before a failed sync does not count as what the sync lost.
-    @Test(arguments: [false, true]) func damageThatWasThereKeepsNobodyFromGoingOnAfterAFailedSync(isSealed: Bool) throws {
+    @Test(arguments: [false, true]) func earlierDamageDoesNotPreventContinuingAfterAFailedSync(isSealed: Bool) throws {
         let theirs = try open()
         try StorageConformance.append(theirs, [record("A", 100_000)])
         try StorageConformance.append(theirs, [record("B")])

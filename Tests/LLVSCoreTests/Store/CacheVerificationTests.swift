@@ -32,7 +32,7 @@ import Testing
     private static let versions = 1_100, values = 4_500
 
     /// One store is the original for all forgeries; each is reported in a copy.
-    @Test(arguments: [0, 1]) func aForgedCacheIsToldAndGoes(kind: Int) throws {
+    @Test(arguments: [0, 1]) func aForgedCacheIsReportedAndDeleted(kind: Int) throws {
         try withTemporaryDirectory { original in
             let store = try DiskStore.open(kind, original)
             var last = try store.makeVersion(basedOn: nil, changes: (0..<Self.values).map { .insert(try id("v \($0)"), data: [1]) })

@@ -278,7 +278,7 @@ import Testing
         #expect(report.total.values == 1 && report.total.valueBytes == 3)
     }
 
-    @Test func itEndsWhenItIsTold() throws {
+    @Test func itEndsWhenCancelled() throws {
         let store = try Store.inMemory()
         let first = try store.makeVersion(basedOn: nil, changes: [.insert(id("a"), data: [1])])
         _ = try store.makeVersion(basedOn: first.id, changes: [.remove(id("a"))])

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func whatAsksForALockStopsWhoDoesNotHoldIt() async {
+    @Test func aPreconditionOnALockStopsAThreadWithoutIt() async {
         ReadWriteLock(.history).withRead {}
         await #expect(processExitsWith: .failure) { ReadWriteLock(.history).assertHeld("The history") }
     }

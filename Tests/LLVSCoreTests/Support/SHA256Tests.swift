@@ -6,7 +6,7 @@ import Testing
 
 /// Digests by the processor's instructions, by libcrypto and in C. The ways that a machine lacks are not tried on it; C is everywhere.
 @Suite(.serialized) struct SHA256Tests {
-    private static func hex(_ bytes: [UInt8]) -> String { Bytes.hex(bytes) }
+    private static func hex(_ bytes: [UInt8]) -> String { Hex.text(of: bytes) }
     /// Calls the closure with the number of each way that this machine has, and then uses the first of them again.
     private static func eachWay(_ body: (Int32) throws -> Void) rethrows {
         defer { _ = (0..<3).first { llvs_shim_sha256_by($0) == 1 } }

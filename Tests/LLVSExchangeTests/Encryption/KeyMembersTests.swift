@@ -243,7 +243,7 @@ import Testing
     }
 
     /// Members without the newest keys are reported on after the passphrase leaked: the new one opens no older ring.
-    @Test func membersWhoLackKeysAfterALeak() throws {
+    @Test func membersWithoutKeysAfterALeak() throws {
         let place = MemoryKeyDirectory(), (b, memberB) = try device("b"), words = "one two three"
         let first = try StoreKeys.create(in: place, store: store, passphrase: Secret(words), hasRecovery: false, clock, crypto).keys
         _ = try first.rotating("regular", in: place, clock, crypto)
@@ -320,7 +320,7 @@ import Testing
     }
 
     /// A removed member knows the old keys and all recipients, and can write to the place.
-    @Test func aFormerMemberLeadsNobodyAway() throws {
+    @Test func aFormerMemberMisleadsNoDevice() throws {
         let place = MemoryKeyDirectory(), (a, memberA) = try device("a"), (b, memberB) = try device("b")
         let first = try created(place, [memberA, memberB])
         let second = try first.rotating("b left", removing: [b.recipient], in: place, clock, crypto)

@@ -117,7 +117,7 @@ import Testing
         #expect(try open(place, passphrase: "one").pin == keys.pin && place.passphrases.count == 1)
     }
 
-    @Test func missingDamagedAndOthersAreToldApart() throws {
+    @Test func missingDamagedAndOtherFilesAreDistinguished() throws {
         let place = MemoryKeyDirectory(), (mine, member) = try device("mine")
         #expect(code { _ = try open(place, mine) } == .keyMissing)
         _ = try created(place, [member])

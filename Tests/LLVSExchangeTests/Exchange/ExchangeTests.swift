@@ -283,7 +283,7 @@ import Testing
     }
 
     /// An empty directory is replaced. One with contents belongs to another program.
-    @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrTold(
+    @Test(arguments: ["versions", "changes"], [true, false]) func aDirectoryInThePlaceOfAFileIsReplacedOrReported(
         _ folder: String, isEmpty: Bool
     ) throws {
         let spoiled = try Spoiled(), id = spoiled.ids[3], path = "\(spoiled.temporary.path)/shared/\(folder)/\(id)"

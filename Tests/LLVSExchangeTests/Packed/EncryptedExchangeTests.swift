@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test func rootsOfSomebodyElse() throws {
+    @Test func rootsOfAnotherStore() throws {
         let place = MemoryPlace(), a = try device(place)
         try a.save()
         try a.exchangeOnce()
@@ -501,7 +501,7 @@ import Testing
     }
 
     /// A file whose keys no device has counts as one with older keys. It delays the end of the rekeying for a month, not for ever.
-    @Test func aFileOfNobodyHoldsItUpForAMonth() throws {
+    @Test func aFileThatNoDeviceKnowsDelaysItForAMonth() throws {
         let place = MemoryPlace(), elsewhere = MemoryPlace(seed: 1), day = 86_400 / Int(MemoryPlace.step)
         let a = try PackedDevice(place, keys: mine.keys()), foreign = try PackedDevice(elsewhere, keys: other.keys())
         for device in [a, foreign] {
@@ -578,7 +578,7 @@ import Testing
     private func readsOfKeys(_ asked: [String]) -> Int { asked.count { $0.hasPrefix("read pack1/keys/") } }
 
     /// Forged rings stop no device: rings that counted before are read first, and each forged one is read once.
-    @Test func forgedFilesOfKeysStopNobody() throws {
+    @Test func forgedFilesOfKeysStopNoDevice() throws {
         let place = MemoryPlace(), a = try device(place), b = try PackedDevice(place, keys: other.keys())
         place.pace = 1
         try a.save("a")

@@ -152,7 +152,7 @@ import Testing
 
     /// A device whose store lost its versions no longer knows what its packs hold. It deletes nothing because of them, and does not check
     /// again every day.
-    @Test func whatNobodyKnowsAnyMoreIsNotToBeDeleted() throws {
+    @Test func forgottenPacksAreNotDeleted() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 3)
         for n in 0..<4 {
             try a.save("\(n)")

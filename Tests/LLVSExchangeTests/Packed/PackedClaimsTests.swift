@@ -14,7 +14,7 @@ import Testing
         _ ids: [VersionID], of device: PackedDevice, _ place: MemoryPlace, _ kind: PackKind, _ padding: Int
     ) throws -> String {
         let name = try #require(place.names(.root).first), bytes = try #require(place.files[name.description])
-        let root = try PackedRun.root(name, bytes)
+        let root = try PackedState.Root(name, bytes)
         var pack = PackWriter(
             PackWriter.Identity(kind: kind, store: root.store, salt: root.store, writer: 0xEE, first: 1, last: 1), deflates: false)
         for id in ids {
@@ -69,7 +69,7 @@ import Testing
     /// Puts an empty pack that claims to replace the given packs.
     private func claimToReplace(_ names: [PackName], _ place: MemoryPlace) throws {
         let root = try #require(place.names(.root).first), bytes = try #require(place.files[root.description])
-        let store = try PackedRun.root(root, bytes).store
+        let store = try PackedState.Root(root, bytes).store
         var pack = PackWriter(PackWriter.Identity(kind: .base, store: store, salt: store, writer: 0xEE, first: 1, last: 1))
         var said = PackServices()
         said.replaces = names
@@ -157,7 +157,7 @@ import Testing
         try a.save("first")
         try a.exchangeOnce()
         let own = try #require(place.names(.log).first), root = try #require(place.names(.root).first)
-        let store = try PackedRun.root(root, #require(place.files[root.description])).store
+        let store = try PackedState.Root(root, #require(place.files[root.description])).store
         var pack = PackWriter(PackWriter.Identity(kind: .log, store: store, salt: store, writer: own.writer, first: 7, last: 7))
         let made = try pack.finish()
         place.put(made.name.description, made.bytes)

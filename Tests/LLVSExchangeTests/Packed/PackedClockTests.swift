@@ -10,7 +10,7 @@ import Testing
     private static let day = 86_400 / Int(MemoryPlace.step), year: Int64 = 366 * 86_400
 
     /// A pack that was incomplete is read once it is complete.
-    @Test func aTornPackIsTakenOnceItIsWhole() throws {
+    @Test func aTornPackIsReadOnceItIsWhole() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("one")
         for device in [a, b] { try device.exchangeOnce() }

@@ -9,14 +9,14 @@ import Testing
 @Suite("Packed: digests of services") struct PackedDigestTests {
     private static func md5(_ bytes: [UInt8]) -> RemoteDigest? {
         guard let crypto = try? Crypto(for: "tests"), let digest = crypto.md5(bytes) else { return nil }
-        return RemoteDigest(hex: Bytes.hex(digest).uppercased())
+        return RemoteDigest(hex: Hex.text(of: digest).uppercased())
     }
     private static func sha1(_ bytes: [UInt8]) -> RemoteDigest? {
         var hash = SHA1()
         bytes.withUnsafeBytes { hash.update($0) }
-        return RemoteDigest(hex: Bytes.hex(hash.finish()))
+        return RemoteDigest(hex: Hex.text(of: hash.finish()))
     }
-    private static func sha256(_ bytes: [UInt8]) -> RemoteDigest? { RemoteDigest(hex: Bytes.hex(SHA256.digest(bytes))) }
+    private static func sha256(_ bytes: [UInt8]) -> RemoteDigest? { RemoteDigest(hex: Hex.text(of: SHA256.digest(bytes))) }
 
     /// Sends until eight packs are merged. Returns the last exchange's requests for merged packs.
     private func merge(_ device: PackedDevice) throws -> [String] {

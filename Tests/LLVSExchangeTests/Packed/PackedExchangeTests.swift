@@ -178,7 +178,7 @@ import Testing
     }
 
     /// Parts that no pack ever named are removed by the device that sent them, a month later. No others are.
-    @Test func partsThatNobodyNamesAreRemoved() throws {
+    @Test func unreferencedPartsAreRemoved() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         for device in [a, b] { try device.exchangeOnce() }
@@ -202,7 +202,7 @@ import Testing
         #expect(try c.store.value(ValueID("large"), at: version)?.data == data)
     }
 
-    @Test func foldsAndDeletes() throws {
+    @Test func mergesPacksAndDeletesTheReplaced() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         var most = 0
         for n in 0..<100 {
@@ -224,7 +224,7 @@ import Testing
         #expect(asked.count <= 3 + 20)
     }
 
-    @Test func whatIsNotThereYetIsTakenLater() throws {
+    @Test func missingFilesAreReadLater() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save("first")
         try a.exchangeOnce()
@@ -270,7 +270,7 @@ import Testing
 
     /// The remote is reset to a state before a merge of packs. The device that merged them still deletes the replaced packs, and then
     /// disappears. The other devices notice the loss.
-    @Test func whatAFoldThatWasLostReplacedIsSentAgain() throws {
+    @Test func versionsOfALostMergedPackAreSentAgain() throws {
         let place = MemoryPlace(), a = try PackedDevice(place, fanIn: 2), b = try PackedDevice(place)
         for n in 0..<2 {
             try a.save("n\(n)")
@@ -299,7 +299,7 @@ import Testing
     }
 
     /// A listing reports impossible sizes. Such packs are reported, and calculating with these sizes ends no process.
-    @Test func sizesThatNoFileHasAreTold() throws {
+    @Test func impossibleSizesAreReported() throws {
         let place = MemoryPlace(), a = try PackedDevice(place)
         for n in 0..<3 {
             try a.save("n\(n)")
@@ -532,7 +532,7 @@ import Testing
             _ = try a.exchange.send(control: control)
             place.clock += 3
         }
-        #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .folding, .deleting]), "\(told.seen)")
+        #expect(told.seen.isSuperset(of: [.listing, .receiving, .sending, .merging, .deleting]), "\(told.seen)")
     }
 
     /// A device that lost its memory of what it sent may be a copy, and the original deletes parts of large values that no pack names. So

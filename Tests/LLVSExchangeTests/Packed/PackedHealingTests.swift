@@ -7,7 +7,7 @@ import Testing
 
 /// Pitfall 29 of the design: many devices notice the same loss at the same time, and one of them sends it again.
 @Suite("Packed: healing") struct PackedHealingTests {
-    @Test func manyWhoLookAtTheSameTimeSendOnce() throws {
+    @Test func concurrentChecksSendOnce() throws {
         let place = MemoryPlace(seed: 5), gone = try PackedDevice(place), healers = try (0..<5).map { _ in try PackedDevice(place) }
         // Whole seconds that only the test lets pass.
         place.pace = 1

@@ -8,7 +8,7 @@ import Testing
 /// Outdated listings, and the sizes in them: a device concludes nothing from a listing that the file itself contradicts.
 @Suite("Packed: listings") struct PackedListingTests {
     /// A device with three log packs, two of which it merged.
-    private func folded(_ place: MemoryPlace) throws -> (device: PackedDevice, fold: String, inputs: [String]) {
+    private func merged(_ place: MemoryPlace) throws -> (device: PackedDevice, pack: String, inputs: [String]) {
         let device = try PackedDevice(place, fanIn: 2)
         for n in 0..<3 {
             try device.save("n\(n)")
@@ -40,7 +40,7 @@ import Testing
 
     /// The place is reset to before packs were merged, and the device that merged them does not know yet. It deletes none of the remaining
     /// packs.
-    @Test func whatAFoldReplacedStaysWhileTheFoldIsNotThere() throws {
+    @Test func replacedPacksStayWhileTheMergedPackIsMissing() throws {
         let place = MemoryPlace(), device = try PackedDevice(place, fanIn: 2)
         for n in 0..<2 {
             try device.save("n\(n)")
@@ -76,25 +76,25 @@ import Testing
         place.hides = []
     }
 
-    @Test func whatAFoldReplacesGoesOnceTheFoldIsListedAgain() throws {
-        let place = MemoryPlace(), (a, fold, inputs) = try folded(place)
-        try lose(fold, a, place)
+    @Test func replacedPacksAreDeletedOnceTheMergedPackIsListedAgain() throws {
+        let place = MemoryPlace(), (a, pack, inputs) = try merged(place)
+        try lose(pack, a, place)
         #expect(inputs.allSatisfy { place.files[$0] != nil }, "nothing is deleted by a pack that seems lost")
         for _ in 0..<4 {
             place.clock += 125
             try a.exchangeOnce()
         }
         #expect(inputs.allSatisfy { place.files[$0] == nil })
-        #expect(place.versions() == a.ids && place.files[fold] != nil)
+        #expect(place.versions() == a.ids && place.files[pack] != nil)
         let b = try PackedDevice(place)
         try b.exchangeOnce()
         #expect(b.ids == a.ids)
     }
 
-    @Test func nothingGoesByAFoldThatCameBackWithOtherBytes() throws {
-        let place = MemoryPlace(), (a, fold, inputs) = try folded(place)
-        try lose(fold, a, place)
-        place.files[fold] = place.files[fold].map { [UInt8](repeating: 0, count: $0.count) }
+    @Test func nothingIsDeletedForAMergedPackWithOtherBytes() throws {
+        let place = MemoryPlace(), (a, pack, inputs) = try merged(place)
+        try lose(pack, a, place)
+        place.files[pack] = place.files[pack].map { [UInt8](repeating: 0, count: $0.count) }
         for _ in 0..<4 {
             place.clock += 125
             try a.exchangeOnce()
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// A PUT is retried because its answer was lost, at a service that refuses to overwrite (S3: 412).
-    @Test func whatIsToldToBeThereAlreadyAndNotListedYetIsLookedAt() throws {
+    @Test func aFileThatExistsButIsNotListedYetIsRead() throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
         try a.exchangeOnce()

@@ -74,7 +74,7 @@ import Testing
         #expect(try a.exchange.send().versions == [])
     }
 
-    @Test(arguments: [false, true]) func aReaderTellsWhatIsDamaged(isEncrypted: Bool) throws {
+    @Test(arguments: [false, true]) func aReaderReportsDamage(isEncrypted: Bool) throws {
         let place = MemoryPlace(), a = try device(place, isEncrypted), version = try a.save("large", large())
         try a.exchangeOnce()
         let part = try lose(place, .flipped), b = try device(place, isEncrypted), problems = try b.exchange.retrieve().problems

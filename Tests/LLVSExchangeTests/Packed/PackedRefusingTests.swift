@@ -16,7 +16,7 @@ import Testing
     }
 
     /// A device that only ever received, or that found only a root, refuses the emptied place, in a send and in a whole exchange.
-    @Test(arguments: [false, true], [false, true]) func anEmptiedPlaceIsNotFilledByWhoReceived(alone: Bool, knowsRootAlone: Bool) throws {
+    @Test(arguments: [false, true], [false, true]) func aReceiverDoesNotRefillAnEmptiedPlace(alone: Bool, knowsRootAlone: Bool) throws {
         let place = MemoryPlace(), a = try PackedDevice(place), b = try PackedDevice(place)
         try a.save()
         try a.exchangeOnce()

@@ -148,7 +148,7 @@ import Testing
         #expect(try index.find(equal(""), at: version).total == 4)
     }
 
-    @Test func aCallbackThatAsksWhatIsBeingMadeIsTold() throws {
+    @Test func aCallbackThatQueriesTheIndexBeingBuiltIsRefused() throws {
         let store = try memoryStore(), own = Guarded<ValueIndex?>(nil), codes = Guarded<[StoreError.Code]>([])
         let other = try index(store), first = try insert(["v/1": "a"], into: store)
         let second = try insert(["v/2": "b"], into: store, basedOn: first)

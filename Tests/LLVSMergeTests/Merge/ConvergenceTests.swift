@@ -81,7 +81,7 @@ import Testing
             func isSettled() throws -> Bool {
                 let heads = try stores.map { try $0.headIDs() }
                 guard Set(heads).count == 1 else { return false }
-                return try stores[0].groupedByState(heads[0].map { try stores[0].requireOrdinal($0) }).count == 1
+                return try stores[0].equalStates.groupedByState(heads[0].map { try stores[0].requireOrdinal($0) }).count == 1
             }
             while try !isSettled(), rounds < 10 {
                 rounds += 1

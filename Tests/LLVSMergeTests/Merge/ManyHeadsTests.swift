@@ -182,7 +182,7 @@ import Testing
             guard heads.count > 1 else { continue }
             let arbiter: BuiltInArbiter = [.mostRecentBranch, .mostRecentChange][Int(seed % 2)]
             let ordinals = try heads.map { try one.requireOrdinal($0.id) }
-            let groups = try one.groupedByState(ordinals).map { $0.map { one.versionID($0) } }
+            let groups = try one.equalStates.groupedByState(ordinals).map { $0.map { one.versionID($0) } }
             guard groups.count > 1 else { continue }
             func fold(_ versions: [VersionID]) throws -> VersionID {
                 try versions.dropFirst().reduce(versions[0]) {

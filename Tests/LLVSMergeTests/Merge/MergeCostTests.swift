@@ -86,7 +86,7 @@ import Testing
             func prepared(_ second: Version, _ arbiter: any MergeArbiter) throws -> String {
                 let (a, b) = (try store.requireOrdinal(branches[2].id), try store.requireOrdinal(second.id))
                 guard
-                    case .version(let version, _, _, let changes) = try store.prepareMerge(
+                    case .version(let version, _, _, let changes) = try MergePreparation(store: store).prepareMerge(
                         a, b, arbiter: arbiter, metadata: Metadata(), relation: .any)
                 else { return "none" }
                 return withExtendedLifetime(changes) { "\(version) \(changes.changes.count)" }

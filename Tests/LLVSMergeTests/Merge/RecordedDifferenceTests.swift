@@ -128,7 +128,7 @@ import Testing
                 let arbiter = [BuiltInArbiter.mostRecentBranch, .mostRecentChange, .ours, .theirs][Int.random(in: 0..<4, using: &random)]
                 if Bool.random(using: &random) { store.maps.cache.removeAll() }
                 func prepared(_ arbiter: any MergeArbiter) throws -> String {
-                    switch try store.prepareMerge(
+                    switch try MergePreparation(store: store).prepareMerge(
                         pair[0], pair[1], arbiter: arbiter, metadata: Metadata([(bytes("a"), bytes("1"))]), relation: .any)
                     {
                     case .fastForward(let ordinal): return "\(ordinal)"

@@ -119,7 +119,7 @@ import Testing
 
     /// Case 2 of RFC 4231, and a key longer than a block (case 6).
     @Test func authenticationCodes() {
-        func hex(_ bytes: [UInt8]) -> String { String(decoding: InterchangeEncoder.hex(bytes), as: UTF8.self) }
+        func hex(_ bytes: [UInt8]) -> String { Hex.text(of: bytes) }
         let short = AWSSignature.hmac(Array("Jefe".utf8), Array("what do ya want for nothing?".utf8))
         #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
         let long = AWSSignature.hmac(

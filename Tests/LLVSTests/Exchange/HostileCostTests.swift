@@ -155,7 +155,7 @@ import Testing
             _ = try store.add(heads)
             let ordinals = try heads.map { try store.requireOrdinal($0.version.id) }
             var groups = 0
-            let steps = try Work.comparisons.counting { groups = try store.groupedByState(ordinals).count }
+            let steps = try Work.comparisons.counting { groups = try store.equalStates.groupedByState(ordinals).count }
             #expect(groups == size)
             return steps
         }

@@ -171,7 +171,7 @@ import Testing
         additions.map { if case .problem(let error) = $0 { error.code } else { nil } }
     }
 
-    @Test func onlyWhatTheIDSaysIsTaken() throws {
+    @Test func onlyContentsThatMatchTheIDAreAccepted() throws {
         let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2"),
             b = try text(source, root.id, "b", "2")
         let merged = try source.merge(a.id, with: b.id, arbiter: BuiltInArbiter.mostRecentChange)
@@ -258,7 +258,7 @@ import Testing
         }
     }
 
-    @Test func verifyTellsOfForgeries() throws {
+    @Test func verifyReportsForgeries() throws {
         let source = try open("memory", ""), root = try text(source, nil, "a", "1"), a = try text(source, root.id, "a", "2")
         let temporary = TemporaryDirectory(), path = temporary.path + "/store"
         func append(_ version: Version, _ changes: [Value.Change]) throws {

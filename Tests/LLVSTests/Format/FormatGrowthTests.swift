@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func criticalFramesAreToldOf(sealed: Bool) throws {
+    @Test(arguments: [true, false]) func criticalFramesAreReported(sealed: Bool) throws {
         try withTemporaryDirectory { directory in
             let path = try Self.segment(77, sealed: sealed, in: directory), before = try readFile(path)
             let store = try DiskStore.open(0, directory)

@@ -83,7 +83,7 @@ import Testing
         #expect(scanned.quietHistory.ordinalsOfUnknownKeys(from: 0).isEmpty)
     }
 
-    @Test func idsOfOneHashAreToldApart() throws {
+    @Test func idsOfOneHashAreDistinguished() throws {
         let store = try memoryStore()
         // Two ids with the same CRC-32C.
         let a: [UInt8] = Array("collision 0000000000".utf8)

@@ -28,7 +28,7 @@ import Testing
         return (store, try all.map { try store.requireOrdinal($0.version.id) })
     }
 
-    @Test func tellWhatTheWalksTell() throws {
+    @Test func matchTheWalks() throws {
         var settled = 0
         for seed in Sample.seeds(usual: 40, deep: 200) {
             var random = SeededRandom(seed: seed)

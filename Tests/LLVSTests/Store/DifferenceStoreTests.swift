@@ -235,7 +235,7 @@ import Testing
     }
 
     /// The error names the value and the version that stored its base. Restoring that version repairs everything.
-    @Test(arguments: [0, 1]) func aDamagedBaseIsToldAndRepaired(kind: Int) throws {
+    @Test(arguments: [0, 1]) func aDamagedBaseIsReportedAndRepaired(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let source = try Self.source(12)
             let ids = try source.allVersionIDs().compactMap { try source.version($0) }.sorted(by: { $0.timestamp < $1.timestamp }).map(\.id)
@@ -394,7 +394,7 @@ import Testing
         #expect(value?.data.count == 3_000)
     }
 
-    @Test func aDifferenceOfANewerKindIsTold() throws {
+    @Test func aDifferenceOfANewerKindIsReported() throws {
         let source = try line(2)
         let writer = Writer()
         writer.change = { stored, _ in stored[0] = 2 }
@@ -402,7 +402,7 @@ import Testing
         #expect(error.code == .newerFormat)
     }
 
-    @Test func aBaseThatIsNotHereIsTold() throws {
+    @Test func aMissingBaseIsReported() throws {
         let source = try line(2)
         let writer = Writer()
         // The id of the base's version follows kind, place and way.

@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func eachKindOfChangeIsTold() throws {
+    @Test func eachKindOfChangeIsReported() throws {
         let store = try memoryStore()
         let x = try ValueID("x")
         let inserted = try store.set(["x": "1", "y": "1"], nil)

@@ -223,7 +223,7 @@ import Testing
 
     // MARK: Records that contradict themselves or others
 
-    @Test func aPreserveOfWhatWasNeverStoredIsToldOf() throws {
+    @Test func aPreserveOfAnIDThatWasNeverStoredIsReported() throws {
         let (store, _) = try hookedStore([
             hostileRecord(plainVersion("a"), [.insert(id("stored"), data: [1])]),
             hostileRecord(plainVersion("b", ["a"]), [.remove(id("stored"))]),
@@ -242,7 +242,7 @@ import Testing
         #expect(report.damages.count == 2 && report.damages.allSatisfy { $0.lost == .value && $0.message.contains("stored no such value") })
     }
 
-    @Test func aPreserveOfNoAncestorIsToldOf() throws {
+    @Test func aPreserveOfNoAncestorIsReported() throws {
         let (store, _) = try hookedStore([
             hostileRecord(plainVersion("a"), []),
             hostileRecord(plainVersion("b", ["a"]), [.insert(id("k"), data: [1])]),
@@ -265,7 +265,7 @@ import Testing
         #expect(report.damages[0].message.contains("not among its ancestors"))
     }
 
-    @Test func wrongSumsOfValueBytesAreToldOf() throws {
+    @Test func wrongChecksumsOfValueBytesAreReported() throws {
         var version = try plainVersion("v"), right = try plainVersion("w")
         version.valueDataSize = 7
         right.valueDataSize = 3
@@ -283,7 +283,7 @@ import Testing
         #expect(try hookedStore([hostileRecord(empty, [], summing: false)]).0.verify().damages.count == 1)
     }
 
-    @Test(arguments: FormatGrowthTests.Place.allCases) func nothingElseIsTakenForTheEmptyRoot(place: FormatGrowthTests.Place) throws {
+    @Test(arguments: FormatGrowthTests.Place.allCases) func nothingElseCountsAsTheEmptyRoot(place: FormatGrowthTests.Place) throws {
         let root = EmptyRoot.version
         var later = root, named = root, grown = root
         later.timestamp = 1

@@ -258,7 +258,7 @@ import Testing
     }
 
     /// Some saves join while others wait, and some join during a sync. None waits for ever, and none returns too early.
-    @Test func allWhoWaitForASyncAreLetGo() throws {
+    @Test func allThreadsThatWaitForASyncAreReleased() throws {
         let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var appended: UInt64 = 0, synced: UInt64 = 0
         expectEnd {
@@ -280,7 +280,7 @@ import Testing
     }
 
     /// The first sync ends when all threads have their tickets. In any schedule, the next sync covers all of them.
-    @Test func thoseWhoWaitAtOnceShareASync() throws {
+    @Test func threadsThatWaitAtTheSameTimeShareASync() throws {
         let gate = GroupCommit(), lock = Lock()
         nonisolated(unsafe) var taken = 0, syncs = 0
         let errors = Parallel.run(threads: 8, times: 1) { _, _ in
@@ -314,7 +314,7 @@ import Testing
         lock.withLock { stop = true }
     }
 
-    @Test func lettingGoAfterAForkWaitsForNobody() throws {
+    @Test func releasingAfterAForkWaitsForNoThread() throws {
         // After a fork, the child's copy of the lock may be held by a thread that does not exist there.
         var store: Store? = try memoryStore()
         let lock = try #require(store).lock
@@ -359,7 +359,7 @@ import Testing
         #expect(try coordinator.value(id("a"))?.data == [1] && coordinator.value(id("b"))?.data == [2])
     }
 
-    @Test func anArbiterThatSavesIsToldSo() throws {
+    @Test func anArbiterThatSavesGetsAnError() throws {
         let store = try memoryStore()
         let coordinator = try StoreCoordinator(store: store)
         let base = try #require(try coordinator.save([.insert(id("k"), data: [0])]))

@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1], Damage.allCases) func aVerificationTellsTheNextRetrieveWhatToRepair(kind: Int, damage: Damage) throws {
+    @Test(arguments: [0, 1], Damage.allCases) func aVerificationMarksWhatTheNextRetrieveRepairs(kind: Int, damage: Damage) throws {
         if kind == 1, damage.rawValue.hasPrefix("blob") { return }
         try withTemporaryDirectory { directory in
             let place = MemoryTransport(name: directory)

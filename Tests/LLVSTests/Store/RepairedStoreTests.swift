@@ -163,7 +163,7 @@ import Testing
     }
 
     /// A damaged table loses its contents, but the number of changes and the sum of their sizes remain known.
-    @Test(arguments: [0, 1], ["more", "longer"]) func whereTheTableIsLostOthersAreToldByTheirSizes(kind: Int, what: String) throws {
+    @Test(arguments: [0, 1], ["more", "longer"]) func withoutTheTableOtherVersionsAreFoundByTheirSizes(kind: Int, what: String) throws {
         try withTemporaryDirectory { directory in
             let (_, ids) = try Self.damaged(kind, directory)
             var store = try DiskStore.open(kind, directory)
@@ -190,7 +190,7 @@ import Testing
     }
 
     /// The cached history knows everything that a lost header said, except metadata other than the branch.
-    @Test func whereTheHeaderIsLostTheHistoryTellsWhoseItIs() throws {
+    @Test func withoutAHeaderTheHistoryIdentifiesTheRecord() throws {
         try withTemporaryDirectory { directory in
             let (place, ids) = try Self.damaged(0, directory, more: 1_050)
             var store = try DiskStore.open(0, directory)

@@ -153,7 +153,7 @@ import Testing
         #expect(throws: StoreError.self) { try ann.store.set(["note": "3"], ahead, id: own) }
     }
 
-    @Test func eachDeviceIsToldOfOnce() throws {
+    @Test func eachDeviceIsReportedOnce() throws {
         let ann = Device(try memoryStore()), bob = Device(try memoryStore(), now: Self.today + Self.year)
         for (device, count) in [("bob", 1), ("bob", 0), ("carl", 1), (nil, 1), (nil, 0), ("carl", 0)] as [(String?, Int)] {
             let one = try bob.save("\(bob.now)", on: nil, device: device)

@@ -141,7 +141,7 @@ import Testing
     }
 
     /// If nothing whole precedes the damage in its file, the new version has no predecessor, and the report says so.
-    @Test(arguments: [0, 1]) func whatStandsOnNothingIsToldOf(kind: Int) throws {
+    @Test(arguments: [0, 1]) func versionsWithoutPredecessorsAreReported(kind: Int) throws {
         try withTemporaryDirectory { directory in
             let store = try DiskStore.open(kind, directory)
             let a = try store.makeVersion(

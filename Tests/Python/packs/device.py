@@ -35,7 +35,7 @@ class Attempt:
     level: int = 0
     replaces: frozenset[str] = frozenset()
     covers: tuple[tuple[bytes, int, int], ...] = ()
-    state: str = "trying"  # then "done", "folded" or "failed"
+    state: str = "trying"  # then "done", "replaced" or "failed"
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Device:
         yield from self._delete()
         yield from self._adopt(self.adopting)
         yield from self._publish()
-        yield from self._fold()
+        yield from self._merge_packs()
         if self.random.random() < 0.15:
             yield from self._adopt(self._adoptable({**logs, **(bases or {})}))
 
@@ -279,7 +279,7 @@ class Device:
         if text is not None and self.attempts[text].state == "trying":
             self._settle(text, self.attempts[text])
 
-    def _fold(self) -> Steps[None]:
+    def _merge_packs(self) -> Steps[None]:
         done = sorted(((attempt.first, text) for text, attempt in self.attempts.items() if attempt.state == "done"))
         newest = max((attempt.last for attempt in self.attempts.values() if attempt.state == "done" and not attempt.base), default=0)
         run: list[str] = []
@@ -297,7 +297,7 @@ class Device:
         first, last_number = self.attempts[run[0]].first, self.attempts[run[-1]].last
         inside = {
             text: attempt for text, attempt in self.attempts.items() if first <= attempt.first and attempt.last <= last_number
-            and attempt.state != "folded"
+            and attempt.state != "replaced"
         }
         yield from self._replace(inside, first, last_number, max(self.attempts[text].level for text in run) + 1)
 
@@ -315,7 +315,7 @@ class Device:
         self.next = max(self.next, number, last + 1)
         for name in sorted(names):
             if name in self.attempts:
-                self.attempts[name].state = "folded"
+                self.attempts[name].state = "replaced"
             wait = HOURS if "/base/" in name else MINUTES
             self.doomed[name] = (self.remote.clock + wait, self.exchanges)
         if self.mutant == "ranges":
@@ -359,7 +359,7 @@ class Device:
             failed = [name for name, attempt in self.attempts.items() if attempt.state == "failed" and attempt.first < self.next]
             for name in [name for name in failed if self.attempts[name].first not in self.holes]:
                 yield from self._ask(lambda: self.remote.delete(name))
-                self.attempts[name].state = "folded"
+                self.attempts[name].state = "replaced"
 
 
 def _range(text: str) -> tuple[bytes, int, int]:

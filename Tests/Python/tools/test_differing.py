@@ -61,7 +61,7 @@ Json = st.recursive(
 
 
 @given(Json, Json)
-def test_two_documents_differ_just_where_something_is_told(a: Any, b: Any) -> None:
+def test_two_documents_differ_just_where_something_is_reported(a: Any, b: Any) -> None:
     first, second = json.dumps(a), json.dumps(b)
     found = list(members(parsed(first), parsed(second)))
     assert bool(found) == (json.dumps(a, sort_keys=True) != json.dumps(b, sort_keys=True))

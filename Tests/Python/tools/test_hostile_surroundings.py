@@ -159,7 +159,7 @@ def test_standard_streams_that_are_closed(store: Path, closed: int, arguments: s
         assert not report.damages and not report.unfinished
 
 
-def test_where_nobody_can_be_told_the_exit_code_still_tells(store: Path) -> None:
+def test_without_an_output_the_exit_code_still_reports_it(store: Path) -> None:
     with open("/dev/full", "wb") as full:
         assert program("-s", str(store), "nope", stderr=full).returncode == 2
 
@@ -226,7 +226,7 @@ def test_a_damaged_store(store: Path, llvs_run: Run) -> None:
         assert done.code in (0, 3) and (done.out or done.err.count("\n") == 1), done
 
 
-def test_damage_is_told_to_whoever_looks(store: Path) -> None:
+def test_damage_is_reported_to_each_reader(store: Path) -> None:
     assert "damaged" not in in_terminal(store, "log", "-n", "1")
     for segment in (store / "segments").iterdir():
         data = bytearray(segment.read_bytes())

@@ -100,7 +100,7 @@ def test_at_any_time(store: Path, tmp_path: Path, arguments: str) -> None:
         assert looked.verify().damages == ()
 
 
-def test_what_came_before_is_told(llvs_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_came_before_is_reported(llvs_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C while versions are added in batches. The reported number of added versions is correct."""
     with llvs.Store("large.llvs", durability="normal") as store:
         version = store.make_version(insert={"a": b""})

@@ -54,7 +54,7 @@ def test_merge_explain_and_conflicts(book: Run) -> None:
     assert "conflicts  2 open" in book("status").out
 
 
-def test_a_dry_run_by_other_arbiters_foretells_the_merge(book: Run) -> None:
+def test_a_dry_run_by_other_arbiters_predicts_the_merge(book: Run) -> None:
     ours, head = book("show", "--json").json["id"], phones_head(book)
     told = {}
     for arbiter in ("most-recent-change", "most-recent-branch", "theirs", "ours"):

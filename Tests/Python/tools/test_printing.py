@@ -183,7 +183,7 @@ def test_a_traceback_is_escaped(store: Path, llvs_run: Run) -> None:
 @pytest.mark.usefixtures("coloured")
 def test_members_that_others_wrote(tmp_path: Path, llvs_run: Run) -> None:
     """A member of an encrypted place may write anything into the list of members."""
-    folder, (mallory, ann) = tmp_path / "place", (llvs.exchange.new_identity(), llvs.exchange.new_identity())
+    folder, (mallory, ann) = tmp_path / "place", (llvs.exchange.make_identity(), llvs.exchange.make_identity())
     (tmp_path / "ann.key").write_text(ann.secret + "\n")
     with llvs.Store("ann.llvs") as store:
         store.make_version(insert={"a": b"1"})

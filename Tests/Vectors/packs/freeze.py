@@ -18,7 +18,7 @@ PASSPHRASE = "six random words are quite enough"
 def main(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, llvs.Store(storage="memory") as store:
         place = Path(folder, "place")
-        identity = llvs.exchange.new_identity()
+        identity = llvs.exchange.make_identity()
         values: dict[str, bytes] = {}
         made = []
         random_ = random.Random(2026)

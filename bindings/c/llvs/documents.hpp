@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "error.hpp"
+#include "model.hpp"
 
 namespace llvs {
 
@@ -146,6 +147,39 @@ inline MergedValue merge_values(
 inline void check_schema(std::string_view rules) {
     detail::run([&](llvs_error **error) { return llvs_schema_check(detail::bytes(rules), error); });
 }
+
+/// The result of undoing or picking a version; see llvs_revert_result.
+struct Reverted {
+    /// Nothing if everything that the version changed was changed again later: then nothing is stored.
+    std::optional<Version> version;
+    /// The ids of values that were changed, and of values of which a part stays because it was changed later.
+    std::vector<std::string> undone, superseded;
+    std::vector<Conflict> conflicts;
+    /// Of a pick: after a merge of both lines, changes of counters count twice.
+    bool counts = false;
+    /// The versions that were undone, newest first, and the description of the save.
+    std::vector<std::string> versions;
+    std::string description;
+};
+
+namespace detail {
+
+/// Takes ownership of a result.
+inline Reverted take(llvs_revert_result *made) {
+    Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
+    auto strings = [](const llvs_bytes *ids, std::size_t count) {
+        std::vector<std::string> found;
+        for (std::size_t i = 0; i < count; i++) found.push_back(string(ids[i]));
+        return found;
+    };
+    Reverted reverted{std::nullopt, strings(made->undone, made->undone_count), strings(made->superseded, made->superseded_count),
+                      conflicts(made->conflicts, made->conflict_count), made->counts != 0, strings(made->versions, made->version_count),
+                      string(made->description)};
+    if (made->version) reverted.version.emplace(*made->version);
+    return reverted;
+}
+
+} // namespace detail
 
 } // namespace llvs
 

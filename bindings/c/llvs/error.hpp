@@ -150,7 +150,7 @@ inline llvs_status give_up(llvs_error **error, llvs_status status, const char *m
     } catch (...) {
         // No memory to keep it: the call fails nevertheless, with an llvs::Error.
     }
-    if (error) *error = llvs_error_make(number, llvs_str(message));
+    if (error) *error = llvs_error_create(number, llvs_str(message));
     return status;
 }
 

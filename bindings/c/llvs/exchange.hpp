@@ -211,8 +211,8 @@ public:
         detail::run([&](llvs_error **error) { return llvs_exchange_members(raw(), control, &raw_list, error); });
         detail::Handle<llvs_member_list, llvs_member_list_free> list(raw_list);
         std::vector<Member> all;
-        for (std::size_t i = 0; i < list.get()->member_count; i++) {
-            const llvs_member *one = list.get()->members[i];
+        for (std::size_t i = 0; i < list.get()->count; i++) {
+            const llvs_member *one = list.get()->items[i];
             all.push_back({one->kind, detail::string(one->name), detail::string(one->recipient), detail::string(one->added)});
         }
         return all;

@@ -19,13 +19,13 @@
 
 namespace llvs {
 
-/// Makes a random pairing, the secret that all devices of a store share; give it to the others in secret. See llvs_pairing_make.
+/// Makes a random pairing, the secret that all devices of a store share; give it to the others in secret. See llvs_pairing_create.
 inline std::string make_pairing() {
-    return detail::taken([&](llvs_buffer *made, llvs_error **error) { return llvs_pairing_make(made, error); });
+    return detail::taken([&](llvs_buffer *made, llvs_error **error) { return llvs_pairing_create(made, error); });
 }
-/// Makes the random code of an invitation, with which a device gets the pairing; see llvs_invitation_make.
+/// Makes the random code of an invitation, with which a device gets the pairing; see llvs_invitation_create.
 inline std::string make_invitation() {
-    return detail::taken([&](llvs_buffer *code, llvs_error **error) { return llvs_invitation_make(code, error); });
+    return detail::taken([&](llvs_buffer *code, llvs_error **error) { return llvs_invitation_create(code, error); });
 }
 /// Checks by its first LLVS_PEER_BEGINNING bytes whether a connection was made with a pairing, or the code of an invitation; see
 /// llvs_pairing_matches. An empty pairing: checks whether people compare digits.

@@ -147,6 +147,13 @@ std::optional<Snapshot> snapshot(Call call) {
 
 } // namespace detail
 
+/// The report of a compaction; see llvs_compaction_report.
+struct CompactionReport {
+    std::uint64_t folded = 0, made = 0, deleted = 0, bytes_written = 0, bytes_deleted = 0;
+    /// If nothing was done because a syncing program copies the store: the path of the file that shows this.
+    std::optional<std::string> sync_marker;
+};
+
 } // namespace llvs
 
 #endif

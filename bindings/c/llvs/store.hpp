@@ -18,102 +18,11 @@
 #include "documents.hpp"
 #include "host.hpp"
 #include "merge.hpp"
+#include "options.hpp"
 #include "reports.hpp"
 #include "values.hpp"
 
 namespace llvs {
-
-/// Selects versions of a history: those that satisfy all given conditions.
-struct HistoryOptions {
-    /// These versions and their ancestors; empty: all.
-    std::vector<VersionID> from;
-    /// Excludes these versions and their ancestors.
-    std::vector<VersionID> hiding;
-    /// Versions that carry this branch name; empty: any.
-    std::string branch;
-    /// Versions that recorded a change of a value whose id has this prefix; empty: any.
-    std::string prefix;
-};
-
-/// What a version has in addition to its changes; see llvs_version_options.
-struct VersionOptions {
-    std::string id, branch;
-    std::map<std::string, std::string> metadata;
-    /// Further values to set, whose bytes are read in pieces.
-    std::vector<ValueSource> sources;
-    /// The timestamp of the version, in seconds since 1970; 0: now.
-    double timestamp = 0;
-    /// For saves of a coordinator only: the version that is expected to be current, or at which the values were read if `merges` is set.
-    std::string expected;
-    /// For saves of a coordinator only: whether to save and merge if a value has changed since `expected`; see llvs_version_options.
-    bool merges = false;
-};
-
-namespace detail {
-
-/// Options in their borrowed form, for one call.
-class BorrowedOptions {
-public:
-    explicit BorrowedOptions(const VersionOptions &options) : entries_(options.metadata), sources_(options.sources) {
-        raw_.id = bytes(options.id);
-        raw_.branch = bytes(options.branch);
-        raw_.metadata = entries_.entries.data();
-        raw_.metadata_count = entries_.entries.size();
-        raw_.timestamp = options.timestamp;
-        raw_.expected = bytes(options.expected);
-        raw_.merges = options.merges;
-        sources_.put_into(raw_);
-    }
-    /// The handle, for calls of the C interface; this object owns it.
-    const llvs_version_options *raw() const { return &raw_; }
-
-private:
-    Entries entries_;
-    Sources sources_;
-    llvs_version_options raw_ = LLVS_VERSION_OPTIONS_INIT;
-};
-
-} // namespace detail
-
-/// The report of a compaction; see llvs_compaction_report.
-struct CompactionReport {
-    std::uint64_t folded = 0, made = 0, deleted = 0, bytes_written = 0, bytes_deleted = 0;
-    /// If nothing was done because a syncing program copies the store: the path of the file that shows this.
-    std::optional<std::string> sync_marker;
-};
-
-/// The result of undoing or picking a version; see llvs_revert_result.
-struct Reverted {
-    /// Nothing if everything that the version changed was changed again later: then nothing is stored.
-    std::optional<Version> version;
-    /// The ids of values that were changed, and of values of which a part stays because it was changed later.
-    std::vector<std::string> undone, superseded;
-    std::vector<Conflict> conflicts;
-    /// Of a pick: after a merge of both lines, changes of counters count twice.
-    bool counts = false;
-    /// The versions that were undone, newest first, and the description of the save.
-    std::vector<std::string> versions;
-    std::string description;
-};
-
-namespace detail {
-
-/// Takes ownership of a result.
-inline Reverted take(llvs_revert_result *made) {
-    Handle<llvs_revert_result, llvs_revert_result_free> owned(made);
-    auto strings = [](const llvs_bytes *ids, std::size_t count) {
-        std::vector<std::string> found;
-        for (std::size_t i = 0; i < count; i++) found.push_back(string(ids[i]));
-        return found;
-    };
-    Reverted reverted{std::nullopt, strings(made->undone, made->undone_count), strings(made->superseded, made->superseded_count),
-                      conflicts(made->conflicts, made->conflict_count), made->counts != 0, strings(made->versions, made->version_count),
-                      string(made->description)};
-    if (made->version) reverted.version.emplace(*made->version);
-    return reverted;
-}
-
-} // namespace detail
 
 /// A store. Safe from all threads.
 class Store {

@@ -26,239 +26,8 @@ extension Store {
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
     ) throws -> Version {
-        try make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp).version
-    }
-
-    /// Makes a version. `isNew` is false if the same version already existed.
-    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil for the current time.
-    func make(
-        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
-    ) throws -> (version: Version, isNew: Bool) {
-        let known = try lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
-            try checkOpenLocked()
-            return predecessor.flatMap { dag.ordinal(of: $0) }.map { ($0, dag.rows[Int($0)].timestamp) }
-        }
-        if storage.isReadOnly { try checkWritable("Making a version") }
-        try metadata.checkMade()
-        let sorted = try ChangeOrder(checking: changes)
-        try checkAllowed(changes, metadata, on: predecessor)
-        var first = known?.ordinal ?? History.none
-        var isFirstSave = false
-        if let predecessor, known == nil {
-            isFirstSave = try predecessor == EmptyRoot.id && findOrdinal(predecessor) == nil
-            if !isFirstSave { first = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
-        }
-        // For a few changes a map is built only occasionally.
-        let view = try first != History.none && sorted.count <= MapPolicy.longestDelta ? maps.view(toSave: sorted.count, on: first) : nil
-        let (recorded, kept) = try effective(sorted, on: first, view)
-        return try removingUnused(kept) {
-            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
-            let behind =
-                known?.timestamp
-                ?? (isFirstSave
-                    ? EmptyRoot.version.timestamp : first == History.none ? nil : lock.withRead { dag.rows[Int(first)].timestamp })
-            let version = Version(
-                id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
-                metadata: metadata)
-            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .changeKindsVerified)
-            draft.isDated = timestamp != nil
-            if id != nil || timestamp != nil {
-                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
-                    try isFirstSave ? commitWithEmptyRoot(&$0) : commit(&$0, view)
-                }
-            }
-            setTime(&draft, behind: behind)
-            draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
-            if isFirstSave { try commitWithEmptyRoot(&draft) } else { try commit(&draft, view) }
-            return (draft.version, true)
-        }
-    }
-
-    /// - Throws: the refusal of an exchange: `.unportableID`.
-    func checkAllowed(_ changes: BorrowedChanges, _ metadata: Metadata, on predecessor: VersionID?) throws {
-        try savingGuards.check(metadata)
-        try savingGuards.check(changes) { id in
-            guard let predecessor, predecessor != EmptyRoot.id else { return false }
-            return try reference(ValueID(unchecked: id), at: predecessor) != nil
-        }
-    }
-
-    /// Makes a version whose id or timestamp the caller gave, unless the same version exists.
-    private func makeOnce(
-        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (inout Draft) throws -> Void
-    ) throws -> (version: Version, isNew: Bool) {
-        let predecessor = draft.version.predecessors.first
-        if !isNamed, let timestamp {
-            try checkTimestamp(timestamp, behind: behind, predecessor)
-            draft.version.id = draft.version.contentID(draft.changes, digests: &draft.digests)
-        }
-        let id = draft.version.id
-        commits.inFlight.begin(id)
-        defer { commits.inFlight.end(id) }
-        // Another handle may have used the id. A content-derived id implies identical content, so only named ids are checked.
-        if isNamed { _ = try findOrdinal(id) }
-        if let existing = try existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) {
-            return (existing, false)
-        }
-        if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
-        try checkUnconfirmed(draft.version, draft.changes)
-        try commit(&draft)
-        return (draft.version, true)
-    }
-
-    /// Checks that a new version can have the given id, and sets its timestamp.
-    private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
-        let id = draft.version.id
-        if let twin = lock.withRead({ dag.caseInsensitiveCollision(of: id) }) {
-            throw StoreError(
-                .invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.",
-                versionID: id.description)
-        }
-        try id.checkIsFileName()
-        if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
-        if let timestamp {
-            try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first)
-            draft.version.timestamp = timestamp
-        } else if let known = lock.withRead({ commits.unpublished.unconfirmed(id) })?.time ?? waitingTime(id) {
-            // The version was made before with an unknown outcome, or is pending. If it is made again, it must be the same version.
-            known.give(to: &draft.version)
-        } else {
-            setTime(&draft, behind: behind)
-        }
-        guard id.hasContentForm else { return }
-        guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
-            throw StoreError(
-                .invalidVersionID,
-                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, "
-                    + "and this version holds something else. Give no id, or one of another form. If its outcome was not known: "
-                    + "it is not stored; make it without an id.",
-                versionID: id.description)
-        }
-    }
-
-    /// Sets a version's timestamp to the current time. The timestamp must be later than the predecessor's. If it is therefore ahead of
-    /// the clock by more than clocks may differ, the metadata records the clock's time.
-    private func setTime(_ draft: inout Draft, behind: Double?) {
-        let now = environment.clock()
-        draft.version.timestamp = environment.times.next(now, behind: behind)
-        guard draft.version.timestamp > now + MadeTime.tolerance, now >= MadeTime.earliest else { return }
-        if draft.version.metadata[MadeTime.clockKey] == nil { draft.version.metadata[MadeTime.clockKey] = MadeTime.json(now) }
-    }
-
-    /// Checks the caller's timestamp: versions made here are later than their predecessors.
-    private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
-        guard timestamp.isFinite else {
-            throw StoreError(
-                .invalidArgument,
-                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the current time.")
-        }
-        guard let behind, timestamp <= behind else { return }
-        let since1970 = Version.secondsFrom1970To2001
-        throw StoreError(
-            .invalidArgument,
-            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. "
-                + "Give a later one, or none for the current time.",
-            versionID: predecessor?.description)
-    }
-
-    /// Returns the changes to record on top of a version: with the true kinds, and without those that change nothing. Also returns bytes
-    /// that the record borrows.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: DeltaChains.View?) throws -> (RecordChanges, [Pulled]) {
-        if let view { return try effective(sorted, on: first) { view.lookup($0) } }
-        if first != History.none, sorted.count <= MapPolicy.fewLookups {
-            return try effective(sorted, on: first) { try maps.entry($0, at: first) }
-        }
-        return try maps.withKnownIDs(at: first, toSave: sorted.count) { known in
-            if let known { return try effective(sorted, on: first, known) }
-            let root = first == History.none ? nil : try maps.map(first)
-            return try effective(sorted, on: first) { root?.lookup($0) }
-        }
-    }
-
-    /// - Parameter present: returns what prevails at the version.
-    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (
-        RecordChanges, [Pulled]
-    ) {
-        if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
-        if sorted.count == 1 {
-            // The most frequent case by far: an update of an existing value.
-            let change = sorted.first
-            if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
-        }
-        try Memory.expect(sorted.count * MemoryLayout<RecordChanges.Item>.stride, "Comparing \(sorted.count) changes with what is there")
-        var items: [RecordChanges.Item] = []
-        items.reserveCapacity(sorted.count)
-        var kept: [(position: Int, value: Pulled)] = []
-        let given = sorted.sorted
-        do {
-            try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
-                try Memory.check()
-                for i in run.indices {
-                    let change = run[i], index = sorted.index(at: start + i)
-                    let present = try present(change.id)
-                    switch change.kind {
-                    case .insert, .update:
-                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
-                    case .remove, .preserveRemoval:
-                        if present != nil { items.append(RecordChanges.Item(index, .remove)) }
-                    case .preserve:
-                        guard let stored = given.storedVersion(at: start + i) else {
-                            throw StoreError(
-                                .invalidReference,
-                                "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. "
-                                    + "Set the version that stored the bytes.",
-                                valueID: ValueID(unchecked: change.id))
-                        }
-                        let ordinal = try checkReference(change.id, stored)
-                        if let present, present.version == ordinal { continue }
-                        kept.append((items.count, try pull(change.id, stored, ordinal)))
-                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
-                    }
-                }
-            }
-        } catch {
-            remove(kept.map(\.value))
-            throw error
-        }
-        let changes = sorted.relabelled(items)
-        guard !kept.isEmpty else { return (changes, []) }
-        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Preparing \(changes.count) changes")
-        var list = Array(changes)
-        for (position, value) in kept { value.set(&list[position]) }
-        return (RecordChanges(list), kept.map(\.value))
-    }
-
-    /// Runs `make`, which makes a version of the values. Removes their files if it fails, or if the version already existed.
-    private func removingUnused(_ values: [Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (
-        version: Version, isNew: Bool
-    ) {
-        do {
-            let made = try withExtendedLifetime(values, make)
-            // The existing version has blobs of its own.
-            if !made.isNew { remove(values) }
-            return made
-        } catch {
-            if (error as? StoreError)?.code != .unknownOutcome { remove(values) }
-            throw error
-        }
-    }
-
-    /// Reads the bytes that a version stored, to store them again.
-    private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Pulled {
-        let place = place(of: ordinal)
-        let entry = try records.located(
-            MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
-        guard let threshold = storage.blobThreshold, Int(entry.size) > threshold else {
-            return .bytes(try records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
-        }
-        let reader = try ValueReader(self, Located(entry: entry, stored: stored, place: place), id: id)
-        var position = 0
-        return try pull(
-            ValueSource(id: reader.id, size: reader.size) { buffer in
-                let got = try reader.read(at: position, into: buffer)
-                position += got
-                return got
-            })
+        try VersionMaking(store: self).make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp)
+            .version
     }
 
     /// Returns the ordinal of the version that a reference names. It must exist and have stored that id.
@@ -290,9 +59,6 @@ extension Store {
             versionID: version.id.description)
     }
 
-    /// Returns the time of a waiting version: if it is made again, it must be the same version.
-    private func waitingTime(_ id: VersionID) -> GivenTime? { lock.withRead { (pending.records[id]?.header.version).map(GivenTime.init) } }
-
     /// Returns the version with that id if it exists and has the same content.
     /// - Throws: `.versionMismatch` if its content differs.
     @_specialize(where Changes == [RecordChange]) // for merges, which are in another module
@@ -315,7 +81,7 @@ extension Store {
         guard let ordinal = lock.withRead({ dag.ordinal(of: wanted.id) }) else {
             // A version that waits for its ancestry counts, too. But an unreadable one must not keep a valid one out.
             var asked = wanted
-            if !comparingTimestamp { waitingTime(wanted.id)?.give(to: &asked) }
+            if !comparingTimestamp { VersionMaking(store: self).waitingTime(wanted.id)?.give(to: &asked) }
             if let waiting = lock.withRead({ pending.records[wanted.id] }), let digest = try? records.identityDigest(waiting.place),
                 digest != identityDigest(asked, changes)
             {
@@ -344,27 +110,271 @@ extension Store {
         }
         return existing
     }
+}
+
+/// Makes versions from changes: checks them, names the version, and stores it.
+struct VersionMaking {
+    let store: Store
+
+    /// Makes a version. `isNew` is false if the same version already existed.
+    /// - Parameter timestamp: seconds since 2001-01-01 UTC, later than the predecessor's; nil for the current time.
+    func make(
+        basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
+    ) throws -> (version: Version, isNew: Bool) {
+        let known = try store.lock.withRead { () -> (ordinal: UInt32, timestamp: Double)? in
+            try store.checkOpenLocked()
+            return predecessor.flatMap { store.dag.ordinal(of: $0) }.map { ($0, store.dag.rows[Int($0)].timestamp) }
+        }
+        if store.storage.isReadOnly { try store.checkWritable("Making a version") }
+        try metadata.checkMade()
+        let sorted = try ChangeOrder(checking: changes)
+        try checkAllowed(changes, metadata, on: predecessor)
+        var first = known?.ordinal ?? History.none
+        var isFirstSave = false
+        if let predecessor, known == nil {
+            isFirstSave = try predecessor == EmptyRoot.id && store.findOrdinal(predecessor) == nil
+            if !isFirstSave { first = try store.requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
+        }
+        // For a few changes a map is built only occasionally.
+        let view =
+            try first != History.none && sorted.count <= MapPolicy.longestDelta ? store.maps.view(toSave: sorted.count, on: first) : nil
+        let (recorded, kept) = try effective(sorted, on: first, view)
+        return try removingUnused(kept) {
+            let size = kept.reduce(sorted.dataSize) { $0 + UInt64($1.size) }
+            let behind =
+                known?.timestamp
+                ?? (isFirstSave
+                    ? EmptyRoot.version.timestamp
+                    : first == History.none ? nil : store.lock.withRead { store.dag.rows[Int(first)].timestamp })
+            let version = Version(
+                id: id ?? EmptyRoot.id, predecessors: predecessor.map { [$0] } ?? [], timestamp: timestamp ?? 0, valueDataSize: size,
+                metadata: metadata)
+            var draft = Draft(version: version, first: first, second: History.none, changes: recorded, traits: .changeKindsVerified)
+            draft.isDated = timestamp != nil
+            if id != nil || timestamp != nil {
+                return try makeOnce(&draft, isNamed: id != nil, timestamp: timestamp, behind: behind) {
+                    try isFirstSave ? commitWithEmptyRoot(&$0) : store.commit(&$0, view)
+                }
+            }
+            setTime(&draft, behind: behind)
+            draft.version.id = draft.version.contentID(recorded, digests: &draft.digests)
+            if isFirstSave { try commitWithEmptyRoot(&draft) } else { try store.commit(&draft, view) }
+            return (draft.version, true)
+        }
+    }
+
+    /// - Throws: the refusal of an exchange: `.unportableID`.
+    func checkAllowed(_ changes: BorrowedChanges, _ metadata: Metadata, on predecessor: VersionID?) throws {
+        try store.savingGuards.check(metadata)
+        try store.savingGuards.check(changes) { id in
+            guard let predecessor, predecessor != EmptyRoot.id else { return false }
+            return try store.reference(ValueID(unchecked: id), at: predecessor) != nil
+        }
+    }
+
+    /// Makes a version whose id or timestamp the caller gave, unless the same version exists.
+    private func makeOnce(
+        _ draft: inout Draft, isNamed: Bool, timestamp: Double?, behind: Double?, _ commit: (inout Draft) throws -> Void
+    ) throws -> (version: Version, isNew: Bool) {
+        let predecessor = draft.version.predecessors.first
+        if !isNamed, let timestamp {
+            try checkTimestamp(timestamp, behind: behind, predecessor)
+            draft.version.id = draft.version.contentID(draft.changes, digests: &draft.digests)
+        }
+        let id = draft.version.id
+        store.commits.inFlight.begin(id)
+        defer { store.commits.inFlight.end(id) }
+        // Another handle may have used the id. A content-derived id implies identical content, so only named ids are checked.
+        if isNamed { _ = try store.findOrdinal(id) }
+        if let existing = try store.existingVersion(draft.version, draft.changes, comparingTimestamp: timestamp != nil) {
+            return (existing, false)
+        }
+        if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
+        try store.checkUnconfirmed(draft.version, draft.changes)
+        try store.commit(&draft)
+        return (draft.version, true)
+    }
+
+    /// Checks that a new version can have the given id, and sets its timestamp.
+    private func name(_ draft: inout Draft, timestamp: Double?, behind: Double?) throws {
+        let id = draft.version.id
+        if let twin = store.lock.withRead({ store.dag.caseInsensitiveCollision(of: id) }) {
+            throw StoreError(
+                .invalidVersionID, "The version id \(id) differs from the known \(twin) by case only. Choose another.",
+                versionID: id.description)
+        }
+        try id.checkIsFileName()
+        if id == EmptyRoot.id { draft.version.timestamp = EmptyRoot.version.timestamp; return }
+        if let timestamp {
+            try checkTimestamp(timestamp, behind: behind, draft.version.predecessors.first)
+            draft.version.timestamp = timestamp
+        } else if let known = store.lock.withRead({ store.commits.unpublished.unconfirmed(id) })?.time ?? waitingTime(id) {
+            // The version was made before with an unknown outcome, or is pending. If it is made again, it must be the same version.
+            known.give(to: &draft.version)
+        } else {
+            setTime(&draft, behind: behind)
+        }
+        guard id.hasContentForm else { return }
+        guard id.text == nil, draft.version.contentID(draft.changes, digests: &draft.digests) == id else {
+            throw StoreError(
+                .invalidVersionID,
+                "A version cannot be made under the id \(id): ids of this form (UUIDs of version 8) are computed from what versions hold, "
+                    + "and this version holds something else. Give no id, or one of another form. If its outcome was not known: "
+                    + "it is not stored; make it without an id.",
+                versionID: id.description)
+        }
+    }
+
+    /// Sets a version's timestamp to the current time. The timestamp must be later than the predecessor's. If it is therefore ahead of
+    /// the clock by more than clocks may differ, the metadata records the clock's time.
+    private func setTime(_ draft: inout Draft, behind: Double?) {
+        let now = store.environment.clock()
+        draft.version.timestamp = store.environment.times.next(now, behind: behind)
+        guard draft.version.timestamp > now + MadeTime.tolerance, now >= MadeTime.earliest else { return }
+        if draft.version.metadata[MadeTime.clockKey] == nil { draft.version.metadata[MadeTime.clockKey] = MadeTime.json(now) }
+    }
+
+    /// Checks the caller's timestamp: versions made here are later than their predecessors.
+    private func checkTimestamp(_ timestamp: Double, behind: Double?, _ predecessor: VersionID?) throws {
+        guard timestamp.isFinite else {
+            throw StoreError(
+                .invalidArgument,
+                "The timestamp of a version cannot be \(timestamp). Give a finite number of seconds, or none for the current time.")
+        }
+        guard let behind, timestamp <= behind else { return }
+        let since1970 = Version.secondsFrom1970To2001
+        throw StoreError(
+            .invalidArgument,
+            "The timestamp \(timestamp + since1970) is not later than \(behind + since1970), which is that of the predecessor. "
+                + "Give a later one, or none for the current time.",
+            versionID: predecessor?.description)
+    }
+
+    /// Returns the changes to record on top of a version: with the true kinds, and without those that change nothing. Also returns bytes
+    /// that the record borrows.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ view: DeltaChains.View?) throws -> (RecordChanges, [Store.Pulled]) {
+        if let view { return try effective(sorted, on: first) { view.lookup($0) } }
+        if first != History.none, sorted.count <= MapPolicy.fewLookups {
+            return try effective(sorted, on: first) { try store.maps.entry($0, at: first) }
+        }
+        return try store.maps.withKnownIDs(at: first, toSave: sorted.count) { known in
+            if let known { return try effective(sorted, on: first, known) }
+            let root = first == History.none ? nil : try store.maps.map(first)
+            return try effective(sorted, on: first) { root?.lookup($0) }
+        }
+    }
+
+    /// - Parameter present: returns what prevails at the version.
+    private func effective(_ sorted: ChangeOrder, on first: UInt32, _ present: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> (
+        RecordChanges, [Store.Pulled]
+    ) {
+        if first == History.none, sorted.areAll(.insert) { return (sorted.sorted, []) }
+        if sorted.count == 1 {
+            // The most frequent case by far: an update of an existing value.
+            let change = sorted.first
+            if change.kind == .update, try present(change.id) != nil { return (sorted.sorted, []) }
+        }
+        try Memory.expect(sorted.count * MemoryLayout<RecordChanges.Item>.stride, "Comparing \(sorted.count) changes with what is there")
+        var items: [RecordChanges.Item] = []
+        items.reserveCapacity(sorted.count)
+        var kept: [(position: Int, value: Store.Pulled)] = []
+        let given = sorted.sorted
+        do {
+            try given.forEachRun(of: RecordTable.changesPerPage, withData: false) { start, run in
+                try Memory.check()
+                for i in run.indices {
+                    let change = run[i], index = sorted.index(at: start + i)
+                    let present = try present(change.id)
+                    switch change.kind {
+                    case .insert, .update:
+                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                    case .remove, .preserveRemoval:
+                        if present != nil { items.append(RecordChanges.Item(index, .remove)) }
+                    case .preserve:
+                        guard let stored = given.storedVersion(at: start + i) else {
+                            throw StoreError(
+                                .invalidReference,
+                                "A preserve of \"\(ValueID(unchecked: change.id))\" names no version. "
+                                    + "Set the version that stored the bytes.",
+                                valueID: ValueID(unchecked: change.id))
+                        }
+                        let ordinal = try store.checkReference(change.id, stored)
+                        if let present, present.version == ordinal { continue }
+                        kept.append((items.count, try pull(change.id, stored, ordinal)))
+                        items.append(RecordChanges.Item(index, present == nil ? .insert : .update))
+                    }
+                }
+            }
+        } catch {
+            store.remove(kept.map(\.value))
+            throw error
+        }
+        let changes = sorted.relabelled(items)
+        guard !kept.isEmpty else { return (changes, []) }
+        try Memory.expect(changes.count * MemoryLayout<RecordChange>.stride, "Preparing \(changes.count) changes")
+        var list = Array(changes)
+        for (position, value) in kept { value.set(&list[position]) }
+        return (RecordChanges(list), kept.map(\.value))
+    }
+
+    /// Runs `make`, which makes a version of the values. Removes their files if it fails, or if the version already existed.
+    private func removingUnused(_ values: [Store.Pulled], _ make: () throws -> (version: Version, isNew: Bool)) throws -> (
+        version: Version, isNew: Bool
+    ) {
+        do {
+            let made = try withExtendedLifetime(values, make)
+            // The existing version has blobs of its own.
+            if !made.isNew { store.remove(values) }
+            return made
+        } catch {
+            if (error as? StoreError)?.code != .unknownOutcome { store.remove(values) }
+            throw error
+        }
+    }
+
+    /// Reads the bytes that a version stored, to store them again.
+    private func pull(_ id: UnsafeRawBufferPointer, _ stored: VersionID, _ ordinal: UInt32) throws -> Store.Pulled {
+        let place = store.place(of: ordinal)
+        let entry = try store.records.located(
+            MapEntry(version: ordinal, size: MapEntry.unknownSize, bodyOffset: 0), place, id: id, stored: stored)
+        guard let threshold = store.storage.blobThreshold, Int(entry.size) > threshold else {
+            return .bytes(try store.records.withBody(place, entry, id: id, stored: stored) { try Memory.copy($0, "Taking over a value") })
+        }
+        let reader = try ValueReader(store, Store.Located(entry: entry, stored: stored, place: place), id: id)
+        var position = 0
+        return try store.pull(
+            ValueSource(id: reader.id, size: reader.size) { buffer in
+                let got = try reader.read(at: position, into: buffer)
+                position += got
+                return got
+            })
+    }
+
+    /// Returns the time of a waiting version: if it is made again, it must be the same version.
+    func waitingTime(_ id: VersionID) -> GivenTime? {
+        store.lock.withRead { (store.pending.records[id]?.header.version).map(GivenTime.init) }
+    }
 
     /// Records the empty root and the first save on it as one batch. Through the empty root, stores that start apart share an ancestor.
     private func commitWithEmptyRoot(_ draft: inout Draft) throws {
-        commits.inFlight.begin(EmptyRoot.id)
-        defer { commits.inFlight.end(EmptyRoot.id) }
-        if let root = lock.withRead({ dag.ordinal(of: EmptyRoot.id) }) {
+        store.commits.inFlight.begin(EmptyRoot.id)
+        defer { store.commits.inFlight.end(EmptyRoot.id) }
+        if let root = store.lock.withRead({ store.dag.ordinal(of: EmptyRoot.id) }) {
             draft.first = root
-            return try commit(&draft)
+            return try store.commit(&draft)
         }
         var root = Draft(version: EmptyRoot.version, first: History.none, second: History.none, changes: [])
-        let (rootOrdinal, ordinal) = lock.withWrite { () -> (UInt32, UInt32) in
-            let rootOrdinal = appendHidden(&root)
+        let (rootOrdinal, ordinal) = store.lock.withWrite { () -> (UInt32, UInt32) in
+            let rootOrdinal = store.appendHidden(&root)
             draft.first = rootOrdinal
-            return (rootOrdinal, appendHidden(&draft))
+            return (rootOrdinal, store.appendHidden(&draft))
         }
-        do { try store([(rootOrdinal, root), (ordinal, draft)]) } catch {
-            lock.withWrite {
-                dag.drop(ordinal); dag.drop(rootOrdinal)
+        do { try store.store([(rootOrdinal, root), (ordinal, draft)]) } catch {
+            store.lock.withWrite {
+                store.dag.drop(ordinal); store.dag.drop(rootOrdinal)
             }
             throw error
         }
-        tellOfNew([EmptyRoot.id, draft.version.id])
+        store.tellOfNew([EmptyRoot.id, draft.version.id])
     }
 }

@@ -42,14 +42,14 @@ extension Store {
         return try withExtendedLifetime(ids) {
             _ = try ChangeOrder(checking: BorrowedChanges(named))
             if let predecessor, predecessor != EmptyRoot.id { _ = try requireOrdinal(predecessor, .unknownPredecessor, toBuildOn: true) }
-            try checkAllowed(BorrowedChanges(named), metadata, on: predecessor)
+            try VersionMaking(store: self).checkAllowed(BorrowedChanges(named), metadata, on: predecessor)
             var pulled: [Pulled] = []
             do {
                 for source in sources { pulled.append(try pull(source)) }
                 return try withExtendedLifetime(pulled) {
                     var list = named
                     for (i, value) in pulled.enumerated() { value.set(&list[changes.count + i]) }
-                    let (version, isNew) = try make(
+                    let (version, isNew) = try VersionMaking(store: self).make(
                         basedOn: predecessor, borrowing: BorrowedChanges(list), metadata: metadata, id: id, timestamp: timestamp)
                     // The existing version has blobs of its own.
                     if !isNew { remove(pulled) }

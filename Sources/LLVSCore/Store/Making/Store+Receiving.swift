@@ -81,10 +81,13 @@ extension Store {
                 do {
                     ready = try asMade(received[i].version, ready, beside: (drafts, batch)) { try control.step(0) }
                     if let indexes = ordered[received[i].version.id] { ready.strip(indexes, received[i].version, &stripped) }
-                    if lacking.contains(received[i].version.id), try fillWhereHollow(received[i], ready.sorted) {
+                    if lacking.contains(received[i].version.id), try RecordRepair(store: self).fillWhereHollow(received[i], ready.sorted) {
                         results[i] = .repaired; continue
                     }
-                    if try Waiting.looking(at: waiting, { try repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) }) {
+                    if try Waiting.looking(
+                        at: waiting,
+                        { try RecordRepair(store: self).repairWhereDamaged(received[i], ready.sorted, isVerifying: isVerifying) })
+                    {
                         results[i] = .repaired; continue
                     }
                     guard var draft = try draft(for: received[i].version, ready, beside: (drafts, batch), &ancestry, control) else {

@@ -27,13 +27,22 @@ public struct VerifyReport: Sendable {
 extension Store {
     /// Reads every record and every value, and compares the caches of the history and of maps with them.
     package func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
-        try reloadHistory(control: control)
-        noteUsedSegments()
-        var verification = Verification(caches: CacheVerification(rows: lock.withRead { caches.rows }))
+        try RecordVerification(store: self).verifyRecords(control)
+    }
+}
+
+/// Verifies the records of a store.
+struct RecordVerification {
+    let store: Store
+
+    func verifyRecords(_ control: OperationControl) throws -> VerifyReport {
+        try store.reloadHistory(control: control)
+        store.noteUsedSegments()
+        var verification = Verification(caches: Store.CacheVerification(rows: store.lock.withRead { store.caches.rows }))
         // Without the commit lock, since the progress callback may use the store.
-        try storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
+        try store.storage.verify(control, found: { try verify($0, &verification, control) }, damage: { verification.met.append($0) })
         try settle(&verification, control)
-        try countVouched(verification.whole, &verification.report, control.paced(.verifying, doing: "Verifying").look)
+        try store.countVouched(verification.whole, &verification.report, control.paced(.verifying, doing: "Verifying").look)
         return verification.report
     }
 
@@ -46,7 +55,7 @@ extension Store {
         var whole: Set<VersionID> = []
         /// The damages that the storage reported.
         var met: [StorageDamage] = []
-        var caches: CacheVerification
+        var caches: Store.CacheVerification
         var ancestry = KnownAncestry()
         /// The large values that were read and are valid: records may name each any number of times.
         var blobs: Set<CheckedBlob> = []
@@ -55,14 +64,16 @@ extension Store {
 
     private func verify(_ record: ScannedRecord, _ verification: inout Verification, _ control: OperationControl) throws {
         do {
-            let header = try records.header(record.place, prefix: record.prefix)
-            lock.withRead { verification.caches.met(header, in: dag) }
+            let header = try store.records.header(record.place, prefix: record.prefix)
+            store.lock.withRead { verification.caches.met(header, in: store.dag) }
             let before = verification.report.damages.count
             let forgotten = verification.report.forgotten
             let values = try verifyValues(record.place, &verification.report, &verification.ancestry, &verification.blobs, control)
             if !verification.report.damages[before...].contains(where: { $0.lost != .nothing }) { verification.whole.insert(header.id) }
             // If a version has several records, some with hollow changes, the one that the store reads counts.
-            let isRead = lock.withRead { dag.ordinal(of: header.id).map { dag.rows[Int($0)].place == record.place } ?? true }
+            let isRead = store.lock.withRead {
+                store.dag.ordinal(of: header.id).map { store.dag.rows[Int($0)].place == record.place } ?? true
+            }
             if !isRead { verification.report.forgotten = forgotten }
             if isRead || !header.hasHollow, verification.seen.insert(header.id).inserted {
                 verification.report.versions += 1
@@ -70,7 +81,7 @@ extension Store {
             }
             try control.check(.verifying, Int(verification.report.versions), of: 0, doing: "Verifying")
         } catch let error as StoreError where error.code.isOfOne {
-            verification.report.add(error, at: record.place, in: storage, lost: .version)
+            verification.report.add(error, at: record.place, in: store.storage, lost: .version)
         }
     }
 
@@ -80,9 +91,9 @@ extension Store {
         _ control: OperationControl
     ) throws -> UInt64 {
         var values: UInt64 = 0, unchecked = 0, sum: UInt64 = 0, strangers: Set<VersionID>?
-        let version = try records.header(place).version
-        var check = try ContentCheck(version, changeCount: records.header(place).changeCount)
-        try records.forEachChange(place) { entry, header in
+        let version = try store.records.header(place).version
+        var check = try ContentCheck(version, changeCount: store.records.header(place).changeCount)
+        try store.records.forEachChange(place) { entry, header in
             if entry.kind == .preserve {
                 let none =
                     try strangers ?? self.strangers(among: header, &ancestry, control.within(.verifying, Int(report.versions), of: 0))
@@ -108,12 +119,13 @@ extension Store {
                 return
             }
             do {
-                try records.withValue(entry, in: place, of: header.id) { bytes in
+                try store.records.withValue(entry, in: place, of: header.id) { bytes in
                     guard check != nil || entry.digest != nil else { return }
                     let words = SHA256.words(bytes)
                     try withUnsafeBytes(of: words) { found in
                         if let digest = entry.digest, !digest.elementsEqual(found) {
-                            throw records.damaged(place, "has a digest that its value does not have", version: header.id, value: entry.id)
+                            throw store.records.damaged(
+                                place, "has a digest that its value does not have", version: header.id, value: entry.id)
                         }
                         check?.add(setting: entry.id, size: entry.size, digest: found)
                     }
@@ -126,7 +138,7 @@ extension Store {
                 report.forgotten += 1
             } catch let error as StoreError where error.code.isOfOne {
                 report.add(
-                    error, at: place, in: storage, version: header.id, value: ValueID(unchecked: entry.id),
+                    error, at: place, in: store.storage, version: header.id, value: ValueID(unchecked: entry.id),
                     blob: entry.blob == nil ? nil : error.path, lost: .value)
                 // Without all values, the digest cannot be computed.
                 check = nil
@@ -136,7 +148,7 @@ extension Store {
             unchecked = 0
             try control.check(.verifying, Int(report.versions), of: 0, doing: "Verifying")
         }
-        let (file, offset) = storage.location(place), id = version.id
+        let (file, offset) = store.storage.location(place), id = version.id
         if version.valueDataSize != sum {
             report.damages.append(
                 StorageDamage(
@@ -146,7 +158,7 @@ extension Store {
                         + "All of it can be read; the writer of the record made a mistake.",
                     version: id, lost: .nothing))
         }
-        if let found = check?.finish(), id.text != nil || settled(found, version) == .none {
+        if let found = check?.finish(), id.text != nil || store.settled(found, version) == .none {
             report.damages.append(
                 StorageDamage(
                     file: file, offset: offset,
@@ -163,14 +175,14 @@ extension Store {
         VersionID
     > {
         let paced = control.paced(.verifying, doing: "Verifying")
-        let (predecessors, named) = lock.withRead {
-            (header.predecessors.compactMap { dag.ordinal(of: $0) }, header.dependencies.map { ($0, dag.ordinal(of: $0)) })
+        let (predecessors, named) = store.lock.withRead {
+            (header.predecessors.compactMap { store.dag.ordinal(of: $0) }, header.dependencies.map { ($0, store.dag.ordinal(of: $0)) })
         }
         guard predecessors.count == header.predecessors.count else { return [] }
         var strangers: Set<VersionID> = []
         for case (let id, let ordinal?) in named {
             try paced.step(0)
-            if try !ancestry.contains(ordinal, behind: predecessors, in: self, paced.look) { strangers.insert(id) }
+            if try !ancestry.contains(ordinal, behind: predecessors, in: store, paced.look) { strangers.insert(id) }
         }
         return strangers
     }
@@ -180,12 +192,12 @@ extension Store {
         _ entry: RecordTable.Entry, _ header: RecordHeader, _ place: RecordPlace, strangers: Set<VersionID>, _ report: inout VerifyReport
     ) throws {
         let stored = header.dependencies[entry.dependency]
-        guard let other = lock.withRead({ dag.ordinal(of: stored).map { dag.rows[Int($0)].place } }) else { return }
+        guard let other = store.lock.withRead({ store.dag.ordinal(of: stored).map { store.dag.rows[Int($0)].place } }) else { return }
         do {
-            let found = try records.findChange(other, entry.id)
+            let found = try store.records.findChange(other, entry.id)
             if found?.kind == .insert || found?.kind == .update {
                 guard strangers.contains(stored) else { return }
-                let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+                let value = ValueID(unchecked: entry.id), (file, offset) = store.storage.location(place)
                 report.damages.append(
                     StorageDamage(
                         file: file, offset: offset,
@@ -197,7 +209,7 @@ extension Store {
                 return
             }
         } catch let error as StoreError where error.code.isOfOne { return } // That record is reported itself.
-        let value = ValueID(unchecked: entry.id), (file, offset) = storage.location(place)
+        let value = ValueID(unchecked: entry.id), (file, offset) = store.storage.location(place)
         report.damages.append(
             StorageDamage(
                 file: file, offset: offset,
@@ -239,9 +251,9 @@ extension Store {
             report.damages.append(damage)
         }
         let spots = Set(report.damages.map { Spot(file: $0.file, offset: $0.offset) })
-        lock.withRead {
-            report.pending = UInt64(pending.count)
-            report.damages += findings.damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
+        store.lock.withRead {
+            report.pending = UInt64(store.pending.count)
+            report.damages += store.findings.damages.filter { !spots.contains(Spot(file: $0.file, offset: $0.offset)) }
         }
         for i in report.damages.indices {
             try paced.step(0)
@@ -253,12 +265,13 @@ extension Store {
             if verification.whole.contains(version) {
                 report.damages[i].isRepaired()
             } else if report.damages[i].causedBy == nil {
-                records.knownDamage.note(version)
+                store.records.knownDamage.note(version)
             }
         }
         // A record that cannot be identified may be of any version.
         let isTold = report.unfinished.isEmpty && !report.damages.contains { $0.lost == .version && $0.version == nil }
-        try settleCaches(verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
+        try CacheChecking(store: store).settleCaches(
+            verification.caches, explained: isTold ? Set(report.damages.compactMap(\.version)) : nil, &report, paced)
         verification.report = report
     }
 
@@ -267,7 +280,7 @@ extension Store {
         let places = Set(damages.compactMap { $0.version == nil ? $0.place : nil })
         guard !places.isEmpty else { return }
         var found: [RecordPlace: VersionID] = [:]
-        try forEachLive(look) { ordinal, dag in
+        try store.forEachLive(look) { ordinal, dag in
             let place = dag.rows[Int(ordinal)].place
             if places.contains(place) { found[place] = dag.id(ordinal) }
         }
@@ -276,7 +289,9 @@ extension Store {
 
     /// A version waits as long as the file of one of its values is missing.
     private func tellIfWaiting(_ damage: inout StorageDamage) {
-        guard damage.lost == .value, let version = damage.version, lock.withRead({ pending.records[version] != nil }) else { return }
+        guard damage.lost == .value, let version = damage.version, store.lock.withRead({ store.pending.records[version] != nil }) else {
+            return
+        }
         damage.lost = .version
         damage.message += " Until then version \(version) and all its descendants wait."
     }
@@ -288,11 +303,13 @@ extension Store {
 
     /// Handles damage of a record whose version is still present, and has lost values. Returns false if that is not the case.
     private func addValues(of damage: StorageDamage, to report: inout VerifyReport, _ control: OperationControl) throws -> Bool {
-        guard let version = damage.version, let place = lock.withRead({ dag.ordinal(of: version).map { dag.rows[Int($0)].place } }) else {
+        guard let version = damage.version,
+            let place = store.lock.withRead({ store.dag.ordinal(of: version).map { store.dag.rows[Int($0)].place } })
+        else {
             return false
         }
         // The version may be read from another record.
-        let (file, offset) = storage.location(place)
+        let (file, offset) = store.storage.location(place)
         guard file == damage.file, damage.place.map({ $0 == place }) ?? (offset == damage.offset) else { return false }
         let before = report.damages.count
         do {

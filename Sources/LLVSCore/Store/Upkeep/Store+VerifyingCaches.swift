@@ -33,71 +33,6 @@ extension Store {
         }
     }
 
-    /// Removes caches that contradict the records, and reports them.
-    /// - Parameter explained: versions with damage that explains why no record of them was found; nil for all.
-    func settleCaches(_ found: CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl) throws
-    {
-        guard found.rows > 0 else { return }
-        // Other processes may have added versions since.
-        try reloadHistory()
-        let (hidden, wrong) = lock.withRead { () -> (VersionID?, VersionID?) in
-            let refused = Set(findings.damages.compactMap(\.version))
-            let isHidden = { [self] (id: VersionID) in
-                // Versions that are being stored, or whose outcome is unknown, are not in it yet.
-                dag.ordinal(of: id) == nil && pending.records[id] == nil && !refused.contains(id) && !dag.isHidden(id)
-                    && commits.unpublished.unconfirmed(id) == nil
-            }
-            return (
-                found.hidden.filter(isHidden).min(),
-                explained.flatMap { explained in found.unconfirmed(in: dag).filter { !explained.contains($0) }.min() }
-            )
-        }
-        var isWrong = hidden != nil || wrong != nil
-        if let version = wrong ?? hidden {
-            report.damages.append(wrongCache(Store.historyName, "the history of version \(version)", version))
-        }
-        if !isWrong, let version = try wrongKeys(below: found.rows, control) {
-            isWrong = true
-            report.damages.append(wrongCache(Store.historyName, "which values version \(version) changed", version))
-        }
-        // A map can only be compared with records that exist and that the history places correctly.
-        if !isWrong, let persisted = lock.withRead({ maps.persisted }), Int(persisted.base) < found.rows,
-            try !isTrue(persisted, control)
-        {
-            isWrong = true
-            report.damages.append(
-                wrongCache(persisted.name, "what prevails at version \(versionID(persisted.base))", versionID(persisted.base)))
-            try? storage.cacheDelete(persisted.name)
-        }
-        // A history from the records alone would not have a version with a damaged record. The next process to open the store must have
-        // the same.
-        let tellsOfDamaged = !isWrong && lock.withRead { !found.unconfirmed(in: dag).isEmpty }
-        guard isWrong || tellsOfDamaged else { return }
-        lock.withWrite {
-            caches.areWrong = true
-            if isWrong { maps.persisted = nil }
-        }
-        if isWrong { maps.cache.removeAll() }
-        guard !storage.isReadOnly else { return }
-        try? storage.cacheDelete(Store.historyName)
-    }
-
-    /// Returns a version that changed other ids according to its record than according to the history; nil if there is none.
-    private func wrongKeys(below end: Int, _ control: PacedControl) throws -> VersionID? {
-        for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
-            try control.step()
-            guard let told = lock.withRead({ dag.isLive(Int(ordinal)) ? dag.keyHashes(of: ordinal).map { Array($0) } : nil }) else {
-                continue
-            }
-            var recorded: [UInt32] = []
-            recorded.reserveCapacity(told.count)
-            // Damage is reported elsewhere.
-            guard (try? maps.readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
-            if recorded != told { return versionID(ordinal) }
-        }
-        return nil
-    }
-
     package func wrongCache(_ name: String, _ what: String, _ version: VersionID) -> StorageDamage {
         let advice = storage.isReadOnly ? "Remove it" : "It was removed"
         return StorageDamage(
@@ -107,12 +42,87 @@ extension Store {
                 + "close the store and open it, since what was read through this handle may be wrong.",
             version: version, lost: .nothing)
     }
+}
+
+/// Checks caches against the records that they were made from.
+struct CacheChecking {
+    let store: Store
+
+    /// Removes caches that contradict the records, and reports them.
+    /// - Parameter explained: versions with damage that explains why no record of them was found; nil for all.
+    func settleCaches(_ found: Store.CacheVerification, explained: Set<VersionID>?, _ report: inout VerifyReport, _ control: PacedControl)
+        throws
+    {
+        guard found.rows > 0 else { return }
+        // Other processes may have added versions since.
+        try store.reloadHistory()
+        let (hidden, wrong) = store.lock.withRead { () -> (VersionID?, VersionID?) in
+            let refused = Set(store.findings.damages.compactMap(\.version))
+            let isHidden = { [store] (id: VersionID) in
+                // Versions that are being stored, or whose outcome is unknown, are not in it yet.
+                store.dag.ordinal(of: id) == nil && store.pending.records[id] == nil && !refused.contains(id) && !store.dag.isHidden(id)
+                    && store.commits.unpublished.unconfirmed(id) == nil
+            }
+            return (
+                found.hidden.filter(isHidden).min(),
+                explained.flatMap { explained in found.unconfirmed(in: store.dag).filter { !explained.contains($0) }.min() }
+            )
+        }
+        var isWrong = hidden != nil || wrong != nil
+        if let version = wrong ?? hidden {
+            report.damages.append(store.wrongCache(Store.historyName, "the history of version \(version)", version))
+        }
+        if !isWrong, let version = try wrongKeys(below: found.rows, control) {
+            isWrong = true
+            report.damages.append(store.wrongCache(Store.historyName, "which values version \(version) changed", version))
+        }
+        // A map can only be compared with records that exist and that the history places correctly.
+        if !isWrong, let persisted = store.lock.withRead({ store.maps.persisted }), Int(persisted.base) < found.rows,
+            try !isTrue(persisted, control)
+        {
+            isWrong = true
+            report.damages.append(
+                store.wrongCache(
+                    persisted.name, "what prevails at version \(store.versionID(persisted.base))", store.versionID(persisted.base)))
+            try? store.storage.cacheDelete(persisted.name)
+        }
+        // A history from the records alone would not have a version with a damaged record. The next process to open the store must have
+        // the same.
+        let tellsOfDamaged = !isWrong && store.lock.withRead { !found.unconfirmed(in: store.dag).isEmpty }
+        guard isWrong || tellsOfDamaged else { return }
+        store.lock.withWrite {
+            store.caches.areWrong = true
+            if isWrong { store.maps.persisted = nil }
+        }
+        if isWrong { store.maps.cache.removeAll() }
+        guard !store.storage.isReadOnly else { return }
+        try? store.storage.cacheDelete(Store.historyName)
+    }
+
+    /// Returns a version that changed other ids according to its record than according to the history; nil if there is none.
+    private func wrongKeys(below end: Int, _ control: PacedControl) throws -> VersionID? {
+        for ordinal in 0..<UInt32(truncatingIfNeeded: end) {
+            try control.step()
+            guard
+                let told = store.lock.withRead({ store.dag.isLive(Int(ordinal)) ? store.dag.keyHashes(of: ordinal).map { Array($0) } : nil }
+                )
+            else {
+                continue
+            }
+            var recorded: [UInt32] = []
+            recorded.reserveCapacity(told.count)
+            // Damage is reported elsewhere.
+            guard (try? store.maps.readChanges(of: ordinal) { recorded.append(History.keyHash($0.key)) }) != nil else { continue }
+            if recorded != told { return store.versionID(ordinal) }
+        }
+        return nil
+    }
 
     /// Returns whether a map from the caches equals the one built from records.
     private func isTrue(_ persisted: PersistedMap, _ control: PacedControl) throws -> Bool {
         for ordinal in [persisted.base, persisted.patch?.ordinal].compactMap({ $0 }) {
             // A map that cannot be loaded is void, so it is never used.
-            guard let cached = try maps.takePersistedMap(of: ordinal)?.root else { continue }
+            guard let cached = try store.maps.takePersistedMap(of: ordinal)?.root else { continue }
             let made: MapNode?
             do { made = try madeFromRecords(ordinal, control) } catch let error as StoreError where error.code.isOfOne { return true }
             guard let made, made.count == cached.count else { return false }
@@ -132,9 +142,9 @@ extension Store {
     /// Builds the map of a version from records, without memory or caches.
     private func madeFromRecords(_ ordinal: UInt32, _ control: PacedControl) throws -> MapNode? {
         var chain: [UInt32] = []
-        lock.withRead {
+        store.lock.withRead {
             var at = ordinal
-            while at != History.none { chain.append(at); at = dag.rows[Int(at)].first }
+            while at != History.none { chain.append(at); at = store.dag.rows[Int(at)].first }
         }
         var root: MapNode?, arena = KeyArena()
         func apply() throws {
@@ -143,7 +153,7 @@ extension Store {
         }
         while let next = chain.popLast() {
             try control.step()
-            try maps.readChanges(of: next) { change in
+            try store.maps.readChanges(of: next) { change in
                 arena.append(change.key, change.entry)
                 // Within one version, no id occurs twice.
                 if arena.count >= MapPolicy.anchorSpacing { try apply() }

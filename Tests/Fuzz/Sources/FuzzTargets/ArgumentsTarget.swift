@@ -168,7 +168,7 @@ extension Arguments {
         case 0: control.progress = { _, _, _ in LLVS_ERROR_CANCELLED.rawValue }
         case 1:
             control.progress = { _, _, error in
-                error?.pointee = llvs_error_make(7, llvs_bytes()); return -3
+                error?.pointee = llvs_error_create(7, llvs_bytes()); return -3
             }
         case 2: control.progress = { _, progress, _ in progress.map { $0.pointee.completed } == .max ? -1 : 0 }
         default: break

@@ -64,7 +64,7 @@ def keep_exception(problem: BaseException, slot: int | None) -> int:
             message = f"{type(problem).__name__}: {problem}"
         except Exception:
             message = type(problem).__name__
-        made = _abi.lib.llvs_error_make(number, message.encode("utf-8", "replace"))
+        made = _abi.lib.llvs_error_create(number, message.encode("utf-8", "replace"))
         ctypes.c_void_p.from_address(slot).value = made
     code = getattr(problem, "code", None) if isinstance(problem, errors.Error) else None
     return int(code) if code in _KEPT_CODES else c.ERROR_USER

@@ -646,8 +646,8 @@ class llvs_member_list(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),
         ("reserved", c_uint32),
-        ("members", c_void_p),
-        ("member_count", c_size_t),
+        ("count", c_size_t),
+        ("items", c_void_p),
     ]
 
 

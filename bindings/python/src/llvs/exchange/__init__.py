@@ -11,14 +11,13 @@ from __future__ import annotations
 # Type checkers treat this name as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..store._packing import Pack as Pack
     from ..store.snapshot import Problem as Problem
     from .exchange import Exchange as Exchange
-    from .members import KeyPair as KeyPair, Member as Member, new_identity as new_identity
+    from .members import KeyPair as KeyPair, Member as Member, make_identity as make_identity
     from .remote import AskForCredentials as AskForCredentials, Credentials as Credentials, Remote as Remote, Tokens as Tokens
     from .remote_files import RemoteFile as RemoteFile, RemoteFiles as RemoteFiles
     from .remote_status import RemoteStatus as RemoteStatus, RemoteWriter as RemoteWriter
-    from .results import ExchangeResult as ExchangeResult, Exchanged as Exchanged
+    from .results import ExchangeResult as ExchangeResult, Exchanged as Exchanged, Pack as Pack
     from .transport import (
         FileContent as FileContent,
         OutgoingFile as OutgoingFile,
@@ -33,13 +32,12 @@ else:
         __name__,
         {
             "exchange.exchange": "Exchange",
-            "exchange.members": "KeyPair Member new_identity",
+            "exchange.members": "KeyPair Member make_identity",
             "exchange.remote": "AskForCredentials Credentials Remote Tokens",
             "exchange.remote_files": "RemoteFile RemoteFiles",
             "exchange.remote_status": "RemoteStatus RemoteWriter",
-            "exchange.results": "ExchangeResult Exchanged",
+            "exchange.results": "ExchangeResult Exchanged Pack",
             "exchange.transport": "FileContent OutgoingFile Place Transport VersionFiles",
-            "store._packing": "Pack",
             "store.snapshot": "Problem",
         },
     )

@@ -41,7 +41,7 @@ class KeyPair(NamedTuple):
         return f"KeyPair(..., recipient={self.recipient!r})"
 
 
-def new_identity() -> KeyPair:
+def make_identity() -> KeyPair:
     """Makes a random identity of age, as `age-keygen` does. Raises UnsupportedError (there is no libcrypto)."""
     secret, recipient = _structs.llvs_buffer(), _structs.llvs_buffer()
     lib.llvs_identity_create(ctypes.byref(secret), ctypes.byref(recipient))
@@ -60,7 +60,7 @@ def member_kind(kind: MemberKind) -> int:
 def take_members(address: int) -> tuple[Member, ...]:
     """Returns the members in an `llvs_member_list`."""
     found = _structs.llvs_member_list.from_address(address)
-    return tuple(_member(_structs.llvs_member.from_address(one)) for one in _pages.addresses(found.members, found.member_count))
+    return tuple(_member(_structs.llvs_member.from_address(one)) for one in _pages.addresses(found.items, found.count))
 
 
 def _member(found: _structs.llvs_member) -> Member:

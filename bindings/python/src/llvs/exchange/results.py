@@ -49,6 +49,22 @@ class ExchangeResult(NamedTuple):
         return self.retrieved + self.sent
 
 
+class Pack(bytes):
+    """Versions as bytes. `result` reports which versions it has, and which could not be packed."""
+
+    #: The ids of the versions in it (`sent`), and the versions that could not be packed (`problems`).
+    result: ExchangeResult
+
+    def __new__(cls, data: bytes, result: ExchangeResult) -> Pack:
+        made = super().__new__(cls, data)
+        made.result = result
+        return made
+
+    def __getnewargs__(self) -> tuple[bytes, ExchangeResult]:
+        # Copies and pickles are made with the result as well.
+        return bytes(self), self.result
+
+
 class MergeResult(NamedTuple):
     """How a merge moved the current version. True if it did."""
 

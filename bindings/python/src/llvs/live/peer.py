@@ -29,7 +29,7 @@ def make_pairing() -> bytes:
     """Makes a random pairing, the secret that all devices of a store share: 48 bytes; give them to the others in secret. Raises
     StorageError."""
     found = _structs.llvs_buffer()
-    lib.llvs_pairing_make(byref(found))
+    lib.llvs_pairing_create(byref(found))
     return _pages.take_buffer(found) or b""
 
 
@@ -37,7 +37,7 @@ def make_invitation() -> str:
     """Makes the random code of an invitation: 26 digits and letters, which people pass to a device that has no pairing yet, as text, a link
     or a QR code. It is valid for one connection: see `Listener.invite` and `connect`. Raises StorageError."""
     found = _structs.llvs_buffer()
-    lib.llvs_invitation_make(byref(found))
+    lib.llvs_invitation_create(byref(found))
     return (_pages.take_buffer(found) or b"").decode()
 
 

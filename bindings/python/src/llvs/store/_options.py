@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import sys
 from contextlib import nullcontext
 from typing import Any, Optional, Union
@@ -56,6 +57,8 @@ class OpeningOptions:
         file_mode = options.file_mode if options is not None else None
         if isinstance(storage, str) and storage not in _STORAGES:
             raise errors.InvalidArgumentError(f"{storage!r} is no storage: use file, sqlite, memory, or an llvs.storage.Storage")
+        if not isinstance(storage, (str, Storage)):
+            raise TypeError(f"storage is a word or an llvs.storage.Storage, not {type(storage).__name__}: leave it out for files")
         number = durability_number(durability)
         if file_mode is not None and not 0 < file_mode <= 0o777:
             raise errors.InvalidArgumentError(f"the file mode is {file_mode:#o}; give permissions such as 0o600")
@@ -78,6 +81,11 @@ class OpeningOptions:
             self._add(options)
 
     def _add(self, options: llvs.StoreOptions) -> None:
+        # ctypes would make a large number of a negative one.
+        if not 0 <= operator.index(options.memory_budget) < 1 << 64:
+            raise errors.InvalidArgumentError(
+                f"the memory budget is {options.memory_budget} bytes; give a number of 0 or more: 0 is the default"
+            )
         self.struct.memory_budget = options.memory_budget
         self.struct.differences = _DIFFERENCES[options.differences]
         # The library reads 0 as the default.

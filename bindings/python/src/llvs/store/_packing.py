@@ -16,22 +16,10 @@ from .._abi.signals import holding
 from .._generated import constants as c, structs as _structs
 from ..control import CancelToken, Control, ProgressCallback
 from ..exchange import transport
-from ..exchange.results import ExchangeResult, take_result
+from ..exchange.results import ExchangeResult, Pack, take_result
 from .versions import AnyVersion
 
 lib = _abi.lib
-
-
-class Pack(bytes):
-    """Versions as bytes. `result` reports which versions it has, and which could not be packed."""
-
-    #: The ids of the versions in it (`sent`), and the versions that could not be packed (`problems`).
-    result: ExchangeResult
-
-    def __new__(cls, data: bytes, result: ExchangeResult) -> Pack:
-        made = super().__new__(cls, data)
-        made.result = result
-        return made
 
 
 class PackOptions:

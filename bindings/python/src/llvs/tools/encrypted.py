@@ -66,7 +66,7 @@ def replace_passphrase(url: str, new: str) -> None:
 
 def make_identity(path: Path) -> str:
     """Makes a file with a new identity, as `age-keygen` does, which only its owner can read, and returns the recipient. Raises Failure."""
-    made = llvs.exchange.new_identity()
+    made = llvs.exchange.make_identity()
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

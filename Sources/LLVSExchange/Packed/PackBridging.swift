@@ -1,46 +1,48 @@
 /// Bridged remotes: docs/pack-format.md, section 11. They hold single files beside the packs, and versions from each side are copied to the
 /// other.
-extension PackedRun {
+struct PackBridging {
+    let run: PackedRun
+
     /// Returns whether there are single files beside the packs: as a root says; without a root, as the exchange was opened.
     func isBridge() throws -> Bool {
-        guard keys == nil else { return false }
-        guard !state.roots.isEmpty else { return wantsBridge }
-        if state.roots.contains(where: \.isBridged) { return true }
-        if wantsBridge { throw holdsPacksAlone }
+        guard run.keys == nil else { return false }
+        guard !run.state.roots.isEmpty else { return run.place.wantsBridge }
+        if run.state.roots.contains(where: \.isBridged) { return true }
+        if run.place.wantsBridge { throw holdsPacksAlone }
         return false
     }
 
     /// Records versions from one side that another active device should copy to the other side. If it has not done so after a day, this one
     /// does.
     func note(_ ids: [VersionID], fromPacks: Bool) {
-        let turns = BridgeTurns(self)
-        for id in ids where state.bridging.count < PackedSettings.bridgingLimit && id != EmptyRoot.id && !turns.isMine(id) {
-            state.bridging[id] = PackedState.Bridging(since: now, isFromPacks: fromPacks)
+        let turns = BridgeTurns(run)
+        for id in ids where run.state.bridging.count < PackedSettings.bridgingLimit && id != EmptyRoot.id && !turns.isMine(id) {
+            run.state.bridging[id] = PackedState.Bridging(since: run.now, isFromPacks: fromPacks)
         }
     }
 
     /// Returns the versions that this device does not copy to the other side now.
     /// - Parameter fromPacks: true for versions from packs, false for those from single files.
     func leftToOthers(fromPacks: Bool) -> Set<VersionID> {
-        guard !state.bridging.isEmpty else { return [] }
-        let turns = BridgeTurns(self), time = now
-        state.bridging = state.bridging.filter { (0..<PackedSettings.day).contains(time - $0.value.since) && !turns.isMine($0.key) }
-        return Set(state.bridging.lazy.filter { $0.value.isFromPacks == fromPacks }.map(\.key))
+        guard !run.state.bridging.isEmpty else { return [] }
+        let turns = BridgeTurns(run), time = run.now
+        run.state.bridging = run.state.bridging.filter { (0..<PackedSettings.day).contains(time - $0.value.since) && !turns.isMine($0.key) }
+        return Set(run.state.bridging.lazy.filter { $0.value.isFromPacks == fromPacks }.map(\.key))
     }
 
     /// Returns the missing versions to send in packs.
     func toSend(of missing: [VersionID]) throws -> [VersionID] {
-        guard try isBridge(), !state.bridging.isEmpty else { return missing }
+        guard try isBridge(), !run.state.bridging.isEmpty else { return missing }
         let ids = Set(missing)
         // Forget those that another device has copied meanwhile.
-        state.bridging = state.bridging.filter { $0.value.isFromPacks || ids.contains($0.key) }
-        return try BridgedVersions.toSend(of: missing, without: leftToOthers(fromPacks: false), store)
+        run.state.bridging = run.state.bridging.filter { $0.value.isFromPacks || ids.contains($0.key) }
+        return try BridgedVersions.toSend(of: missing, without: leftToOthers(fromPacks: false), run.store)
     }
 
     private var holdsPacksAlone: StoreError {
         StoreError(
             .invalidArgument,
-            "\(files.description) holds only packs, and stays so. Open it without the layout bridged, or give a place that is empty or "
+            "\(run.files.description) holds only packs, and stays so. Open it without the layout bridged, or give a place that is empty or "
                 + "holds single files.")
     }
 }

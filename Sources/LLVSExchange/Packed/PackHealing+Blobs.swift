@@ -1,46 +1,46 @@
 /// Heals large values that were lost or damaged at the remote: docs/pack-format.md, section 10.
-extension PackedRun {
+extension PackHealing {
     /// Finds parts of large values that are missing or have changed sizes, by a full listing.
     /// - Returns: whether some have been so for ten minutes.
     func lookForMissingBlobs() throws -> Bool {
-        guard knewBlobs, !state.blobs.isEmpty else {
-            state.missingBlobs = [:]
+        guard run.before.hasBlobs, !run.state.blobs.isEmpty else {
+            run.state.missingBlobs = [:]
             return false
         }
-        let parts = try listParts(), time = now
+        let parts = try listParts(), time = run.now
         var isLost = false, missing: [PackID: Int64] = [:]
-        for (digest, blob) in state.blobs where !areWhole(blob.parts, parts) {
-            let since = state.missingBlobs[digest] ?? time
+        for (digest, blob) in run.state.blobs where !areWhole(blob.parts, parts) {
+            let since = run.state.missingBlobs[digest] ?? time
             missing[digest] = since
             if time - since >= PackedSettings.pause { isLost = true }
         }
-        state.missingBlobs = missing
-        let named = Set(state.blobs.values.flatMap(\.parts)).union(state.partials.values.flatMap { $0.parts.map(\.id) })
-        state.partSizes = state.partSizes.filter { named.contains($0.key) }
-        state.damagedParts = state.damagedParts.filter { $0.value.told == 0 || time - $0.value.told < PackedSettings.attemptLife }
+        run.state.missingBlobs = missing
+        let named = Set(run.state.blobs.values.flatMap(\.parts)).union(run.state.partials.values.flatMap { $0.parts.map(\.id) })
+        run.state.partSizes = run.state.partSizes.filter { named.contains($0.key) }
+        run.state.damagedParts = run.state.damagedParts.filter { $0.value.told == 0 || time - $0.value.told < PackedSettings.attemptLife }
         return isLost
     }
 
     private func listParts() throws -> [PackID: Int] {
-        Dictionary(try list(.blob).map { ($0.key.id, $0.value) }) { one, other in max(one, other) }
+        Dictionary(try run.listing.list(.blob).map { ($0.key.id, $0.value) }) { one, other in max(one, other) }
     }
 
     /// Returns whether files with the right sizes are listed.
     private func areWhole(_ parts: [PackID], _ listed: [PackID: Int]) -> Bool {
         parts.allSatisfy { part in
             guard let size = listed[part] else { return false }
-            return size == PackedRun.notTold || state.partSizes[part].map { $0 == size } ?? true
+            return size == PackListing.unknownSize || run.state.partSizes[part].map { $0 == size } ?? true
         }
     }
 
     /// Returns problems for large values that have been missing for some time.
     func missingBlobs() -> [ExchangeProblem] {
-        state.missingBlobs.filter { now - $0.value >= PackedSettings.pause }.keys.sorted().compactMap { digest in
-            guard let blob = state.blobs[digest], let name = try? sealing.blobDigests(blob.sha256).first else { return nil }
+        run.state.missingBlobs.filter { run.now - $0.value >= PackedSettings.pause }.keys.sorted().compactMap { digest in
+            guard let blob = run.state.blobs[digest], let name = try? run.sealing.blobDigests(blob.sha256).first else { return nil }
             let text = "\(PackKind.blob.prefix)\(name)"
             var error = StoreError(
                 .damaged,
-                "Files of a large value in \(files.description) are missing, or have other sizes than they had: those that begin with "
+                "Files of a large value in \(run.files.description) are missing, or have other sizes than they had: those that begin with "
                     + "\(text). It is sent again within an hour or two.")
             error.path = text
             return ExchangeProblem(name: text, error: error)
@@ -48,12 +48,12 @@ extension PackedRun {
     }
 
     /// Returns the problem for a damaged large value of a version that the store has.
-    func problem(_ part: PackTaking.MissedPart, of id: VersionID) -> ExchangeProblem {
+    func loss(_ part: PackTaking.MissedPart, of id: VersionID) -> ExchangeProblem {
         let text = part.name.description
         var error = StoreError(
             .damaged,
-            "The file \(text) in \(files.description), of a large value of the version \(id), is lost: \(part.fault.why). The version is "
-                + "here, and the next send sends the value again.",
+            "The file \(text) in \(run.files.description), of a large value of the version \(id), is lost: \(part.fault.why). "
+                + "The version is here, and the next send sends the value again.",
             versionID: id.description)
         error.path = text
         return ExchangeProblem(name: text, error: error)
@@ -72,31 +72,34 @@ extension PackedRun {
     /// that was found intact is not checked again soon.
     func lookAtClaims() throws {
         var left = PackedSettings.claimsRead
-        let open = state.claims.filter(\.value.isOpen).sorted { ($0.value.found, $0.key) < ($1.value.found, $1.key) }
+        let open = run.state.claims.filter(\.value.isOpen).sorted { ($0.value.found, $0.key) < ($1.value.found, $1.key) }
         for (part, claim) in open {
             let digest = claim.digest
-            guard let blob = state.blobs[digest], let number = blob.parts.firstIndex(of: part) else { state.claims[part] = nil; continue }
+            guard let blob = run.state.blobs[digest], let number = blob.parts.firstIndex(of: part) else {
+                run.state.claims[part] = nil; continue
+            }
             guard left > 0 else { continue }
             left -= 1
-            state.claims[part] = PackedState.Claim(
-                digest: digest, found: claim.found + 1, until: now + PackedSettings.claimPause(after: claim.found + 1), isOpen: false)
-            for name in try sealing.blobDigests(blob.sha256) {
+            run.state.claims[part] = PackedState.Claim(
+                digest: digest, found: claim.found + 1, until: run.now + PackedSettings.claimPause(after: claim.found + 1), isOpen: false)
+            for name in try run.sealing.blobDigests(blob.sha256) {
                 let number = UInt32(truncatingIfNeeded: number)
                 let name = PackName(kind: .blob, digest: name, first: number, last: number, id: part)
                 let read = RemoteRead(name: name.description, limit: PackFormat.fileLimit(.blob))
-                let contents = try files.read([read], check).first ?? .missing
+                let contents = try run.files.read([read], run.check).first ?? .missing
                 do {
                     _ = try PackFile(
-                        name, bytes(contents, atMost: PackFormat.fileLimit(.blob)), stores: state.stores, sealing: sealing)
+                        name, run.fetching.bytes(contents, atMost: PackFormat.fileLimit(.blob)), stores: run.state.stores,
+                        sealing: run.sealing)
                 } catch let fault as PackFault {
                     let fault = cameOf(contents, fault)
                     guard fault.kind == .damaged else { continue }
-                    state.claims[part] = nil
+                    run.state.claims[part] = nil
                     let ids = try versions(naming: [digest: blob])
                     guard !ids.isEmpty else { break }
-                    state.lose(digest)
-                    store.uncover(Array(ids), in: &there) {}
-                    problems += ids.sorted().prefix(1).map { problem(PackTaking.MissedPart(name: name, fault: fault), of: $0) }
+                    run.state.lose(digest)
+                    run.store.uncover(Array(ids), in: &run.there) {}
+                    run.found.problems += ids.sorted().prefix(1).map { loss(PackTaking.MissedPart(name: name, fault: fault), of: $0) }
                 }
                 break
             }
@@ -106,23 +109,23 @@ extension PackedRun {
     /// - Parameter packs: the listed packs, with the versions in their indexes.
     /// - Returns: the versions of the store for which no pack names existing large values.
     func loseBlobs(_ packs: [PackName: (size: Int, ids: [VersionID])]) throws -> Set<VersionID> {
-        guard !state.blobs.isEmpty else { return [] }
+        guard !run.state.blobs.isEmpty else { return [] }
         let parts = try listParts()
-        let lost = state.blobs.filter { !areWhole($0.value.parts, parts) }
+        let lost = run.state.blobs.filter { !areWhole($0.value.parts, parts) }
         guard !lost.isEmpty else { return [] }
         let gone = Set(lost.values.flatMap(\.parts))
-        for digest in lost.keys { state.lose(digest) }
+        for digest in lost.keys { run.state.lose(digest) }
         var versions = try versions(naming: lost)
         // Another device may have sent them again.
         for (name, pack) in packs.sorted(by: { $0.key.id < $1.key.id }) where pack.ids.contains(where: versions.contains) {
             do {
-                let file = try whole(name, pack.size)
+                let file = try run.fetching.whole(name, pack.size)
                 for entry in file.index.versions where versions.contains(entry.id) {
                     let named = try references(of: entry, in: file)
                     let areThere = named.allSatisfy { areWhole($0.parts, parts) && gone.isDisjoint(with: $0.parts) }
                     guard !named.isEmpty, areThere else { continue }
                     versions.remove(entry.id)
-                    for blob in named where state.blobs.count < PackFormat.blobsLimit { state.know(blob, hasOlderKeys: false) }
+                    for blob in named where run.state.blobs.count < PackFormat.blobsLimit { run.state.know(blob, hasOlderKeys: false) }
                 }
             } catch is PackFault { continue }
         }
@@ -142,10 +145,10 @@ extension PackedRun {
     /// stored as large values.
     private func versions(naming blobs: [PackID: BlobReference]) throws -> Set<VersionID> {
         var found: Set<VersionID> = [], outside: Set<VersionID> = [], values: Set<PackID> = []
-        let sizes = Set(blobs.values.map(\.size)), paced = control.paced(.listing, doing: what)
-        for id in try store.missing(from: store.coverage(behind: []), paced.look) {
-            guard let version = try store.version(id), version.valueDataSize > UInt64(PackFormat.smallestBlob) else { continue }
-            let record = try PackRecord(id, of: store)
+        let sizes = Set(blobs.values.map(\.size)), paced = run.control.paced(.listing, doing: run.what)
+        for id in try run.store.missing(from: run.store.coverage(behind: []), paced.look) {
+            guard let version = try run.store.version(id), version.valueDataSize > UInt64(PackFormat.smallestBlob) else { continue }
+            let record = try PackRecord(id, of: run.store)
             var size = record.fixedSize
             try record.forEachChange { _, entry in
                 try paced.step(0)
