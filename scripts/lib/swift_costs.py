@@ -5,7 +5,7 @@
 
 Makes packages in the folder that depend on the repository and builds them: in debug without models (`plain`) and with them (`models`), and
 in release with a static standard library (`static`). Without the last arguments it does all of these. Prints the seconds of processor time
-and the stripped size. Fails if a build fails, or if the stripped program has more than 20 MB (the goal is 16). Times are printed only,
+and the stripped size. Fails if a build fails, or if the stripped program has more than 20.6 MB (the goal is 16). Times are printed only,
 since they depend on the machine.
 """
 
@@ -42,7 +42,7 @@ import LLVS
     }
 }
 """
-MOST_BYTES = 20_000_000
+MOST_BYTES = 20_600_000
 
 
 def build(folder: Path, *options: str) -> float:
