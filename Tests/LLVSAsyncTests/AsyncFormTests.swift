@@ -67,12 +67,15 @@ private func done<R>(_ result: R) -> Bool { true }
             ("conflicts", { try await store.conflicts(between: a.id, and: b.id).items.map(\.id) == ["x"] }),
             ("explain", { try await store.explain(merged.id).items.map(\.id) == ["x"] }),
             ("openConflicts", { try await store.openConflicts(at: last.id).isEmpty }),
-            ("resolve", {
-                for one in try await store.explain(merged.id).items {
-                    if try await store.resolve(one, with: .older, at: last.id).map(\.id).first != "x" { return false }
+            (
+                "resolve",
+                {
+                    for one in try await store.explain(merged.id).items {
+                        if try await store.resolve(one, with: .older, at: last.id).map(\.id).first != "x" { return false }
+                    }
+                    return true
                 }
-                return true
-            }),
+            ),
             ("size", { try await store.size().versions == 5 }), ("verify", { try await store.verify().isWhole }),
             ("compact", { done(try await store.compact()) }), ("erase", { try await store.erase(query).values == 0 }),
             ("erasures", { try await store.erasures().isEmpty }),
