@@ -102,12 +102,11 @@ extension PeerLink {
     /// - Throws: the error by which the link ended; `CancellationError`, and then the link goes on.
     @discardableResult
     public func wait(within seconds: Double = .infinity) async throws -> Bool {
-        let token = CancelToken()
+        let waiter = Waiter()
         return try await withTaskCancellationHandler {
-            try await onOwnThread { _ in try self.wait(seconds, unless: token) }
+            try await onOwnThread { _ in try self.wait(seconds, as: waiter) }
         } onCancel: {
-            token.cancel()
-            wakeWaiting()
+            cancel(waiter)
         }
     }
 

@@ -23,8 +23,6 @@ public final class PeerLink: @unchecked Sendable {
     private var pending: [UInt8] = [], at = 0
     /// How often a check of the store was requested, and the last of these that was done.
     private var asked = 0, looked = 0
-    /// How often `wakeWaiting` was called.
-    private var wakings = 0
 
     /// The most bytes that are written to the socket, and read from it, at once. What is read at once is stored at once.
     private static let outgoing = 256 << 10, incoming = 1 << 20
@@ -108,11 +106,18 @@ public final class PeerLink: @unchecked Sendable {
     /// - Parameter seconds: the timeout.
     /// - Returns: whether they are in step.
     /// - Throws: the error by which the link ended.
-    public func wait(_ seconds: Double = .infinity) throws -> Bool { try wait(seconds, unless: nil) }
+    public func wait(_ seconds: Double = .infinity) throws -> Bool { try wait(seconds, as: Waiter()) }
 
-    /// The same, until a token is set. Call `wakeWaiting` after setting it.
-    /// - Throws: `.cancelled` if the token is set; the errors of `wait`.
-    package func wait(_ seconds: Double, unless token: CancelToken?) throws -> Bool {
+    /// A call of `wait` that can be cancelled.
+    package final class Waiter: @unchecked Sendable {
+        // Sendable: the lock of the link guards the state.
+        fileprivate var isCancelled = false
+        package init() {}
+    }
+
+    /// The same, until `cancel` is called with the waiter.
+    /// - Throws: `.cancelled`, and the errors of `wait`.
+    package func wait(_ seconds: Double, as waiter: Waiter) throws -> Bool {
         guard getpid() == process else { return false }
         let end = Clock.steady() + seconds
         let mine = lock.withLock { () -> Int in
@@ -120,27 +125,23 @@ public final class PeerLink: @unchecked Sendable {
             return asked
         }
         signal()
-        while true {
-            let woken = lock.withLock { wakings }
-            if token?.isCancelled == true { throw StoreError(.cancelled, "Waiting for a connection was cancelled. The link goes on.") }
-            let result = try lock.withLock { () -> Bool? in
-                while !isEnded, looked < mine || phase.rawValue < PeerSession.Phase.inStep.rawValue {
-                    let left = end - Clock.steady()
-                    guard left > 0 else { return false }
-                    guard wakings == woken else { return nil }
-                    _ = changed.wait(lock, until: Clock.steady() + min(left, 3_600))
-                }
-                if isEnded, let failure { throw failure }
-                return !isEnded && phase == .inStep
+        return try lock.withLock {
+            while true {
+                if waiter.isCancelled { throw StoreError(.cancelled, "Waiting for a connection was cancelled. The link goes on.") }
+                guard !isEnded, looked < mine || phase.rawValue < PeerSession.Phase.inStep.rawValue else { break }
+                let left = end - Clock.steady()
+                guard left > 0 else { return false }
+                _ = changed.wait(lock, until: Clock.steady() + min(left, 3_600))
             }
-            if let result { return result }
+            if isEnded, let failure { throw failure }
+            return !isEnded && phase == .inStep
         }
     }
 
-    /// Makes calls of `wait` look at their tokens.
-    package func wakeWaiting() {
+    /// Cancels a call of `wait`, also one that begins later.
+    package func cancel(_ waiter: Waiter) {
         lock.withLock {
-            wakings += 1
+            waiter.isCancelled = true
             changed.broadcast()
         }
     }
