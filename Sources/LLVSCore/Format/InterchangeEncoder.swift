@@ -44,7 +44,7 @@ package enum InterchangeEncoder {
         append("]", to: &out)
         if let digest {
             append(",\"digest\":\"", to: &out)
-            out.append(contentsOf: Hex.utf8(of: digest))
+            Hex.append(digest, to: &out)
             append("\"", to: &out)
         }
         append("}", to: &out)
@@ -85,7 +85,7 @@ package enum InterchangeEncoder {
             append("\",\"erased\":{\"size\":", to: &out)
             JSONNumber.append(UInt64(clamping: hollow.size), to: &out)
             append(",\"sha256\":\"", to: &out)
-            out.append(contentsOf: Hex.utf8(of: hollow.digest))
+            Hex.append(hollow.digest, to: &out)
             append("\"}}}", to: &out)
         case .remove:
             append("{\"remove\":", to: &out)

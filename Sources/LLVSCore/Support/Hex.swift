@@ -37,14 +37,19 @@ extension Hex {
 
     /// Returns bytes in lower-case hexadecimal, as UTF-8.
     package static func utf8(of bytes: [UInt8]) -> [UInt8] {
-        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
         var text: [UInt8] = []
         text.reserveCapacity(2 * bytes.count)
+        append(bytes, to: &text)
+        return text
+    }
+
+    /// Appends bytes in lower-case hexadecimal, as UTF-8.
+    static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
         for byte in bytes {
             text.append(digit(byte >> 4))
             text.append(digit(byte & 15))
         }
-        return text
     }
 
     /// Returns the bytes that digits of either case spell; nil if other characters are among them, or their number is odd.
