@@ -11,13 +11,13 @@ import textwrap
 import pytest
 
 # Runs in a process whose Python allocates all memory with malloc, which can report how much is in use. Released memory that malloc caches
-# for a thread and size counts as in use; here it caches none. So the noise is small, and even a name that leaks in each repetition is
-# noticed.
+# for a thread and size counts as in use; here it caches none. The smallest allocation takes 32 bytes, so what leaks in each repetition is
+# above the noise.
 PROGRAM = textwrap.dedent("""
     import ctypes, gc, sys
     import llvs
 
-    REPETITIONS, NOISE = 200, 2000
+    REPETITIONS, NOISE = 200, 200 * 24
 
     class Mallinfo2(ctypes.Structure):
         names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
