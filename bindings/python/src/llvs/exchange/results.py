@@ -60,9 +60,9 @@ class Pack(bytes):
         made.result = result
         return made
 
-    def __getnewargs__(self) -> tuple[bytes, ExchangeResult]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles are made with the result as well.
-        return bytes(self), self.result
+        return Pack, (bytes(self), self.result)
 
 
 class MergeResult(NamedTuple):
