@@ -1,7 +1,7 @@
 /// Makes a record from another one of the same version: some of its changes become hollow, and some values that were differences become
 /// whole. Everything else stays as it was, byte for byte: docs/format.md, "Making changes hollow".
 struct HollowedRecord {
-    /// The bytes of the record. A record is in memory as a whole while it is made anew.
+    /// The bytes of the record. The whole record is in memory while it is rewritten.
     private(set) var bytes: [UInt8] = []
     /// The blobs that the old record names and the new one does not.
     private(set) var freed: [BlobID] = []

@@ -87,7 +87,7 @@ final class KeyHistoryIndex: Sendable {
     enum Found {
         /// This version may have changed the id; none in between has.
         case version(UInt32)
-        /// No version back to the root may have changed the id.
+        /// Certainly none of the versions back to the root has changed the id.
         case none
         /// Too many other versions would have to be checked.
         case tooMany

@@ -1,4 +1,4 @@
-/// Damage that was found in a store: a retrieve looks for these versions elsewhere. Safe from all threads.
+/// The damaged versions of a store that were found. A retrieve fetches them again. Safe from all threads.
 package final class KnownDamage: @unchecked Sendable {
     // Sendable: `lock` guards all mutable state.
     private let lock = Lock(.leaf)

@@ -137,8 +137,8 @@ package final class Folder: Sendable {
         return try System.names(stream())
     }
 
-    /// Returns the matching names in it, in no order. For a directory in which other programs may have put any number of entries.
-    /// - Parameter control: checked on the way, and so are the controls of this thread's waits.
+    /// Returns the matching names in the directory, unordered. Use it if other programs may have put any number of entries there.
+    /// - Parameter control: checked from time to time, as are the controls of this thread's waits (`Waiting`).
     /// - Throws: `Errno`, and the errors of the controls.
     func names(_ control: PacedControl, where isWanted: (UnsafeRawBufferPointer) -> Bool) throws -> [String] {
         var names: [String] = []

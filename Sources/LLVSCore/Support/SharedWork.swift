@@ -14,7 +14,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         case made(Result<Made, any Error>, steps: Int)
     }
     private enum Next {
-        /// The caller does this piece, which has this index.
+        /// The caller works on this piece; the index is that of the piece.
         case own(Int, Piece)
         case made(Result<Made, any Error>, steps: Int)
         /// Another thread works on it.

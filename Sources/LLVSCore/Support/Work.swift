@@ -14,7 +14,7 @@ public enum Work: UInt32 {
     case blobs = 4
     /// Steps of loops that call a control.
     case looks = 5
-    /// Damages that were compared so that each is reported once.
+    /// Comparisons of damages, to report each once.
     case damages = 6
     /// Values that were compared, to see whether states are equal, or how to merge them.
     case comparisons = 7

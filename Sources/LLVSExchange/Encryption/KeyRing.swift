@@ -41,7 +41,7 @@ struct KeyRing: Sendable {
     var members: [KeyMember]
     /// The former members.
     var removed: [AgeRecipient]
-    /// Members of earlier epochs who lack the newest one, as far as its maker knew: who opens this ring alone reports them as well.
+    /// Members of earlier epochs that lack the newest one, as far as its maker knew. A device that opens only this ring reports them.
     var lacking: [KeyMember]
     /// The first line, and the tags over it, of a ring that was read.
     private var line: Secret?

@@ -166,7 +166,7 @@ extension StoreKeys {
     /// Joins competing keys: a new epoch that follows all epochs of both sides, with the members of this side. Members of the other side
     /// alone are then `leftOut`: a former member may have added them.
     ///
-    /// If this side has removed nobody, the removals of the other side count. Otherwise a former member may have made that side, so its
+    /// If this side has removed no member, the removals of the other side count. Otherwise a former member may have made that side, so its
     /// removals are `disputed`.
     /// - Throws: `.keysForked` if an outsider may have made all the competing keys: none of their makers knew an epoch or the passphrase.
     func joining(in place: KeyDirectory, _ clock: KeyClock, _ crypto: Crypto) throws -> StoreKeys {

@@ -22,6 +22,7 @@ struct PackListing {
     /// Discards the roots of a place that is refused.
     private func forgetNewRoots() { (run.state.roots, run.found.roots) = (run.before.roots, nil) }
 
+    /// Lists the roots again, although they were listed in this run.
     func listRootsAnew() throws -> Bool {
         run.found.roots = nil
         return try listRoots()
@@ -64,6 +65,7 @@ struct PackListing {
         return !sizes.isEmpty
     }
 
+    /// Reads a root, and remembers it if it is valid.
     private func takeRoot(_ name: PackName, _ contents: RemoteContents) throws {
         guard case .bytes(let bytes, _) = contents else { return }
         do {
@@ -81,7 +83,7 @@ struct PackListing {
 
     // MARK: A place that is new, reset, or another
 
-    /// Looks for a remote for the first time; false if there is nothing at all.
+    /// Returns whether anything is at a remote of which this device knows no root.
     func lookForRoots() throws -> Bool {
         if try listRoots() { return true }
         // Only the root may have been removed.

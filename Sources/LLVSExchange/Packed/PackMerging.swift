@@ -245,7 +245,7 @@ struct PackMerging {
                 others.formUnion(attempt.replaces)
             } else {
                 missing.formUnion(attempt.replaces)
-                // A full listing, made soon, looks for it.
+                // A full listing, which this makes due, finds out whether the pack is lost.
                 if run.state.read[name]?.missing ?? 0 == 0 { run.state.read[name] = PackedState.Read(size: attempt.size, missing: run.now) }
             }
         }

@@ -64,7 +64,7 @@ extension SQLiteConnection {
         return try body()
     }
 
-    /// Writes the database anew from its rows, through a temporary file.
+    /// Rebuilds the database from its rows, through a temporary file.
     func rebuild(doing: String) throws {
         // VACUUM attaches the temporary file.
         _ = sqlite.pointee.limit(handle, SQLITE_LIMIT_ATTACHED, 1)
