@@ -48,7 +48,7 @@ class Cursor(engine.Cursor):
         return value
 
     def entries(self, size: int, limit: int) -> int:
-        """Reads the count of entries of at least this many bytes."""
+        """Reads a count of entries. Each entry has at least this many bytes, which bounds the count."""
         count = self.varint()
         if count > limit:
             raise TooLarge(f"{count} entries")
