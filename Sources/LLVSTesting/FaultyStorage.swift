@@ -86,6 +86,7 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     }
     package func currentPlace(_ place: RecordPlace) -> RecordPlace { base.currentPlace(place) }
     package var canErase: Bool { base.canErase }
+    package func openRecordsLock() throws -> OpenFile? { try base.openRecordsLock() }
     package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] { try base.erase(erasure, control) }
     package func isGone(_ place: RecordPlace) -> Bool { base.isGone(place) }
     package func noteErased(_ place: RecordPlace) { base.noteErased(place) }
@@ -97,6 +98,8 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     package func orders() throws -> [[UInt8]] { try base.orders() }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws { try base.changeOrders(change) }
     package func ordersStamp() -> UInt64 { base.ordersStamp() }
+    package func touchOrders() { base.touchOrders() }
+    package func finishErasing() throws -> [String] { try base.finishErasing() }
     package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }
 
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

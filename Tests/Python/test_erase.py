@@ -433,6 +433,42 @@ def test_compacted_segments_and_copies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("storage", DISK)
+def test_records_of_the_same_length(tmp_path: Path, storage: str) -> None:
+    """Another handle reads a record whose length did not change when its value was erased. In SQLite it is in the same row."""
+    with opened(tmp_path, storage) as store, opened(tmp_path, storage) as other:
+        versions = [store.make_version(insert={"a": b"%03d" % size + bytes(size)}, root=True) for size in range(64)]
+        other.reload()
+        known = [other.version(version.id) for version in versions]
+        assert store.erase("a").values == len(versions)
+        assert [other.version(version.id) for version in versions] == known
+        for version in versions:
+            assert state(other, version) == {"a": "ErasedError"} and [change.id for change in other.changes(version)] == ["a"]
+        assert_sound(other)
+
+
+def test_compacted_segments_that_are_gone(tmp_path: Path) -> None:
+    """Handles that know records in segments which were compacted and deleted find them after an erasure."""
+    versions: list[llvs.Version] = []
+    with opened(tmp_path, "file", compaction="on_request") as other:
+        for number in range(6):
+            with opened(tmp_path, "file", compaction="on_request") as store:
+                versions.append(store.make_version(insert={"a": secret(number), "b": b"%d" % number}, root=True))
+        other.reload()
+        with opened(tmp_path, "file", compaction="on_request", compaction_grace=0) as store:
+            assert store.compact().folded == 6 and store.compact().deleted == 6
+            report = store.erase("a", at=versions[0])
+            assert report.values == 1 and report.waiting == ()
+            for handle in (store, other):
+                assert [state(handle, version)["b"] for version in versions] == [b"%d" % number for number in range(6)]
+                # Until then it may have erased values in memory.
+                handle.reload()
+                for number, version in enumerate(versions):
+                    assert state(handle, version) == {"a": secret(number) if number else "ErasedError", "b": b"%d" % number}
+                assert_sound(handle)
+    assert_gone(tmp_path, secret(0))
+
+
+@pytest.mark.parametrize("storage", DISK)
 def test_undo_finds_copies(tmp_path: Path, storage: str) -> None:
     path = tmp_path / ("store.db" if storage == "sqlite" else "store")
     with llvs.Coordinator(path, storage=storage, device="here") as album:  # type: ignore[arg-type]

@@ -588,10 +588,10 @@ typedef struct llvs_erase_report {
  * or one under `__llvs_forget/`; LLVS_ERROR_INVALID_VALUE_ID; LLVS_ERROR_UNKNOWN_VERSION; LLVS_ERROR_READ_ONLY; LLVS_ERROR_DAMAGED if a
  * value to erase, or one that is a difference from it, cannot be read; LLVS_ERROR_TOO_LARGE after 65,536 orders, or 64 MiB;
  * LLVS_ERROR_BUSY if another handle changes the orders for seconds; LLVS_ERROR_CANCELLED; LLVS_ERROR_USER (from the progress callback);
- * errors of making versions; storage errors. If another process saves or erases at the same moment, also LLVS_ERROR_ERASED,
- * LLVS_ERROR_FORGOTTEN or LLVS_ERROR_DAMAGED: call again. Cost: reads the tables of changes of all versions, with `containing` all values,
- * and all records of the storage; writes the files that have the bytes. SQLite writes the whole database, and needs as much room again
- * for a temporary file (SQLITE_TMPDIR, TMPDIR or /var/tmp) and for the log. Since 0.1.
+ * errors of making versions; storage errors. Cost: reads the tables of changes of the versions that changed the ids and of all after
+ * the first merge, with `containing` all tables and values, and the beginnings of all records of the storage; writes the files that have
+ * the bytes. SQLite writes the whole database, and needs as much room again for a temporary file (SQLITE_TMPDIR, TMPDIR or /var/tmp) and
+ * for the log. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_erase(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_erase_options *options,
     LLVS_BORROWED const llvs_control *control, LLVS_OWNED llvs_erase_report **report, LLVS_OWNED llvs_error **error);

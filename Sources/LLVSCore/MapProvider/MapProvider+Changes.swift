@@ -28,28 +28,29 @@ extension MapProvider {
     /// - Parameter locating: also finds the places of preserved bytes, if they are in few records.
     package func readChanges(of ordinal: UInt32, locating: Bool = false, _ body: (ChangeLists.Change) throws -> Void) throws {
         let row = lock.withRead { dag.rows[Int(ordinal)] }
-        var isCalled = false
+        var called = 0, isOfCaller = false
         func read(_ row: History.Row) throws {
-            var dependencies: [UInt32?]?
+            var dependencies: [UInt32?]?, count = 0
             try records.forEachChange(row.place) { entry, header in
-                guard header.checksum == row.checksum else {
-                    throw records.damaged(row.place, "is not the one that was found before", version: history.id(ordinal))
+                count += 1
+                guard header.checksum == row.checksum else { throw replaced(ordinal, row) }
+                guard count > called else { return }
+                called = count
+                do { try body(change(entry, header, of: ordinal, row.place, &dependencies, locating: locating)) } catch {
+                    isOfCaller = true
+                    throw error
                 }
-                isCalled = true
-                try body(change(entry, header, of: ordinal, row.place, &dependencies, locating: locating))
             }
         }
-        do { try read(row) } catch let error as StoreError where error.code == .damaged && !isCalled {
-            guard let now = movedRow(ordinal, row) else { throw error }
-            try read(now)
+        do { try read(row) } catch let error as StoreError where error.code == .damaged && !isOfCaller {
+            try records.again(row.place, after: error) { _ in
+                try read(lock.withRead { dag.rows[Int(ordinal)] })
+            }
         }
     }
 
-    /// Returns the row of a version again, if its record was replaced since because another handle erased values.
-    private func movedRow(_ ordinal: UInt32, _ row: History.Row) -> History.Row? {
-        _ = records.whereNow(row.place)
-        let now = lock.withRead { dag.rows[Int(ordinal)] }
-        return now.place != row.place || now.checksum != row.checksum ? now : nil
+    private func replaced(_ ordinal: UInt32, _ row: History.Row) -> StoreError {
+        records.damaged(row.place, "is not the one that was found before", version: history.id(ordinal))
     }
 
     /// Returns the effect of a change on the map. `dependencies`: nil at first, and shared by all changes of the version.
@@ -82,28 +83,48 @@ extension MapProvider {
     final class ChangeCursor {
         private let provider: MapProvider
         private let ordinal: UInt32
-        private let table: ChangeTable
+        private var table: ChangeTable
         private var dependencies: [UInt32?]?
+        private var row: History.Row
+        /// The number of changes that were returned.
+        private var count = 0
         /// The current change; nil after the last. Valid until the next call of `advance`.
         private(set) var change: ChangeLists.Change?
 
         init(_ ordinal: UInt32, _ provider: MapProvider) throws {
             self.ordinal = ordinal
             self.provider = provider
-            var row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
-            var found = try? ChangeTable(row.place, anew: true, in: provider.records)
-            if found?.header.checksum != row.checksum, let now = provider.movedRow(ordinal, row) {
-                row = now
-                found = nil
+            row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
+            do {
+                table = try ChangeTable(row.place, anew: true, in: provider.records)
+                try advance()
+            } catch let error as StoreError where error.code == .damaged {
+                var now: (History.Row, ChangeTable)?
+                try provider.records.again(row.place, after: error) { _ in now = try ChangeCursor.found(ordinal, provider) }
+                guard let now else { throw error }
+                (row, table) = now
+                try advance()
             }
-            table = try found ?? ChangeTable(row.place, anew: true, in: provider.records)
-            guard table.header.checksum == row.checksum else {
-                throw provider.records.damaged(row.place, "is not the one that was found before", version: provider.history.id(ordinal))
-            }
-            try advance()
+        }
+
+        private static func found(_ ordinal: UInt32, _ provider: MapProvider) throws -> (History.Row, ChangeTable) {
+            let row = provider.lock.withRead { provider.dag.rows[Int(ordinal)] }
+            return (row, try ChangeTable(row.place, anew: true, in: provider.records))
         }
 
         func advance() throws {
+            do { try step() } catch let error as StoreError where error.code == .damaged {
+                try provider.records.again(row.place, after: error) { _ in
+                    (row, table) = try ChangeCursor.found(ordinal, provider)
+                    dependencies = nil
+                    for _ in 0..<count { _ = try table.next(in: provider.records) }
+                    try step()
+                }
+            }
+            count += 1
+        }
+        private func step() throws {
+            guard table.header.checksum == row.checksum else { throw provider.replaced(ordinal, row) }
             change = try table.next(in: provider.records).map {
                 try provider.change($0, table.header, of: ordinal, table.place, &dependencies, locating: true)
             }

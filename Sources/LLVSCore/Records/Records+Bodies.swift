@@ -19,22 +19,19 @@ extension Records {
         _ place: RecordPlace, _ entry: MapEntry, id: UnsafeRawBufferPointer, stored: VersionID, anew: Bool,
         into target: UnsafeMutableRawBufferPointer?, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
-        var isCalled = false, anew = anew
-        func read(_ place: RecordPlace, _ entry: MapEntry) throws {
-            try lookingAgain(place, isDone: { isCalled }) { place in
-                defer { anew = true }
-                try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
-                    isCalled = true
-                    try body($0)
-                }
+        var isCalled = false
+        func read(_ place: RecordPlace, _ entry: MapEntry, anew: Bool) throws {
+            try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
+                isCalled = true
+                try body($0)
             }
         }
-        do { try read(place, entry) } catch let error as StoreError
-            where error.code.isGone && !isCalled && error.versionID != stored.description
+        do { try read(place, entry, anew: anew) } catch let error as StoreError
+            where !isCalled && (error.code.isDamage || error.code.isGone && error.versionID != stored.description)
         {
-            // The base was erased while the value was saved: then another record has the value whole.
-            guard let other = erasures?.otherRecord(of: stored, than: place) else { throw error }
-            try read(other, MapEntry(version: entry.version, size: MapEntry.unknownSize, bodyOffset: 0))
+            // If the base was erased while the value was saved, another record has the value whole.
+            let unknown = MapEntry(version: entry.version, size: MapEntry.unknownSize, bodyOffset: 0)
+            try again(place, after: error) { try read($0, $0 == place ? entry : unknown, anew: true) }
         }
     }
 
@@ -174,12 +171,22 @@ extension Records {
         do { return try body(LargeBody(self, place, entry, id: id, stored: stored)) } catch let error as StoreError
             where error.code == .damaged
         {
-            let now = whereNow(place), place = now ?? place
-            if now != nil, let found = try findChange(place, id), found.body.isHollow { throw forgotten(id, stored) }
-            guard let moved = now != nil ? entry : moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else {
-                throw error
+            var result: R?
+            func read(_ place: RecordPlace) throws {
+                guard let moved = moved(entry, place, id), moved.bodyOffset != 0, moved.size == entry.size else { throw error }
+                result = try body(LargeBody(self, place, moved, id: id, stored: stored))
             }
-            return try body(LargeBody(self, place, moved, id: id, stored: stored))
+            do { try read(place) } catch let error as StoreError where error.code == .damaged {
+                try again(place, after: error) { place in
+                    guard let found = try findChange(place, id, anew: true) else { throw error }
+                    if found.body.isHollow { throw forgotten(id, stored) }
+                    guard let now = MapEntry(version: entry.version, found), now.bodyOffset != 0, now.size == entry.size
+                    else { throw error }
+                    result = try body(LargeBody(self, place, now, id: id, stored: stored))
+                }
+            }
+            guard let result else { throw error }
+            return result
         }
     }
 

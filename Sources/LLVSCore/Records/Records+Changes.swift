@@ -1,18 +1,24 @@
 /// Reads changes in records.
 extension Records {
-    /// Calls with each change of a record, in order of the ids. Dynamic, as `readBody`.
+    /// Calls with each change of a record, in order of the ids. If another handle replaces the record meanwhile, the rest of the changes
+    /// come from its new place, with the header there. Dynamic, as `readBody`.
     package dynamic func forEachChange(_ place: RecordPlace, _ body: (RecordTable.Entry, RecordHeader) throws -> Void) throws {
-        var isCalled = false
+        var called = 0, isOfCaller = false
         func read(_ place: RecordPlace) throws {
-            var reader = reader(place)
+            var reader = reader(place), count = 0
             let header = try self.header(&reader, place)
             let isWhole = try reader.forEachChange(header) {
-                isCalled = true
-                try body($0, header)
+                count += 1
+                guard count > called else { return }
+                called = count
+                do { try body($0, header) } catch {
+                    isOfCaller = true
+                    throw error
+                }
             }
             guard isWhole else { throw damaged(place, "has a damaged table of changes", version: header.id) }
         }
-        try lookingAgain(place, isDone: { isCalled }, read)
+        try lookingAgain(place, isDone: { isOfCaller }, read)
     }
 
     package typealias FoundChange = (kind: Value.Change.Kind, body: StoredBody, dependency: VersionID?)
@@ -43,6 +49,7 @@ extension Records {
 
     /// Returns whether a record has a change of an id with a prefix. O(log changes), like `findChange`.
     func hasChange(_ place: RecordPlace, ofPrefix prefix: UnsafeRawBufferPointer) throws -> Bool {
+        var found = false
         func look(_ table: ChangeTable) throws -> Bool {
             try table.findFirst(notBelow: prefix, in: self).map { $0.id.starts(with: prefix) } ?? false
         }
@@ -50,7 +57,8 @@ extension Records {
             do { return try tables.with { try $0.use(place, in: self, look) } } catch let error as StoreError where error.code == .damaged {
             }
         }
-        return try look(ChangeTable(place, anew: true, in: self))
+        try lookingAgain(place) { found = try look(ChangeTable($0, anew: true, in: self)) }
+        return found
     }
 
     /// Where a value's bytes are in a record, and what is known of them.

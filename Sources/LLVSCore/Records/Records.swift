@@ -27,8 +27,6 @@ package final class Records: @unchecked Sendable {
 
     /// Knows which values were erased. Called without locks. Set before the store is used.
     weak var erasures: (any KnownErasures)?
-    /// Returns where to read a record in which damage was found, if another handle moved it because it erased values.
-    func whereNow(_ place: RecordPlace) -> RecordPlace? { erasures?.whereNow(place) }
     /// Returns whether an order that counts here names a value.
     func isErased(_ id: ValueID, _ version: VersionID) -> Bool { erasures?.isErased(id, version) ?? false }
 
@@ -105,25 +103,24 @@ package final class Records: @unchecked Sendable {
         return found
     }
 
-    /// Calls with a place. If damage is found there and the record has moved since, calls with the new place.
+    /// Calls with a place. If damage is found there, calls again with the record's place, while no other handle can move it.
     /// - Parameter isDone: whether the error came after the record was read, so that there is no second call.
     func lookingAgain(_ place: RecordPlace, isDone: () -> Bool = { false }, _ body: (RecordPlace) throws -> Void) throws {
-        var place = place
-        // A record can move again before it is read.
-        for _ in 0..<Records.mostMoves {
-            do { return try body(place) } catch let error as StoreError where error.code.isDamage && !isDone() {
-                guard let now = whereNow(place) else {
-                    if erasures?.isMoving(place) == true { throw RecordMoved(error: error) }
-                    throw error
-                }
-                knownDamage.forget(place)
-                place = now
-            }
+        do { return try body(place) } catch let error as StoreError where error.code.isDamage && !isDone() {
+            try again(place, after: error, body)
         }
-        try body(place)
     }
-    /// How often a record is looked for again, while other handles erase values one after the other.
-    package static let mostMoves = 16
+
+    /// Calls with the place of a record, after reading it at `place` failed, if another handle may have replaced it there. None can
+    /// meanwhile.
+    /// - Throws: `error` if it cannot have done so; `RecordMoved` if this thread scans the storage.
+    package func again(_ place: RecordPlace, after error: StoreError, _ body: (RecordPlace) throws -> Void) throws {
+        guard place.segment != ProvisionalRecords.segment, let erasures else { throw error }
+        try erasures.readAgain(place, after: error) {
+            if $0 != place { knownDamage.forget(place) }
+            try body($0)
+        }
+    }
 
     package func header(_ reader: inout RecordReader, _ place: RecordPlace) throws -> RecordHeader {
         try Memory.check()

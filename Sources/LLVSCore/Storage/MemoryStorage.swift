@@ -13,6 +13,8 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
     private var reported = 0
     private var cache: [String: [UInt8]] = [:]
     private var ordersToErase: [UInt8]?
+    /// How often they changed.
+    private var ordersChanges: UInt64 = 0
     private var bytes: UInt64 = 0
     private var closed = false
 
@@ -101,11 +103,13 @@ package final class MemoryStorage: Storage, @unchecked Sendable {
     package func orders() -> [[UInt8]] { lock.withRead { ordersToErase.map { [$0] } ?? [] } }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) rethrows {
         let bytes = try change(orders())
-        lock.withWrite { ordersToErase = bytes }
+        lock.withWrite {
+            ordersToErase = bytes
+            ordersChanges += 1
+        }
     }
-    package func ordersStamp() -> UInt64 {
-        lock.withRead { ordersToErase.map { UInt64($0.withUnsafeBytes { Bytes.crc32c($0) }) | 1 << 32 } ?? 0 }
-    }
+    package func ordersStamp() -> UInt64 { lock.withRead { ordersToErase == nil ? 0 : ordersChanges } }
+    package func touchOrders() { lock.withWrite { ordersChanges += 1 } }
 
     package func storeBlob(_ data: UnsafeRawBufferPointer) throws -> BlobID { throw StorageRange.noBlobs(description) }
     package func hasBlob(_ id: BlobID) -> Bool { false }

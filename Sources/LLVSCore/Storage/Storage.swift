@@ -27,6 +27,10 @@ package protocol Storage: AnyObject, Sendable {
     /// Appended bytes survive a killed process at once, and a power cut after `sync`.
     func append(_ records: [RecordPieces]) throws -> [RecordPlace]
 
+    /// Appends the records if the orders to erase have this stamp (`ordersStamp`), so that every erasure by later orders finds the records.
+    /// - Throws: `OrdersChanged` if they have another one, or if that cannot be ensured; then nothing is appended.
+    func append(_ records: [RecordPieces], ifOrdersAre stamp: UInt64) throws -> [RecordPlace]
+
     /// Makes everything durable that was appended through this storage by the time of the call, and everything that other processes
     /// appended and `scan` has reported. Throws `.unknownOutcome` if that fails.
     func sync() throws
@@ -128,10 +132,16 @@ package protocol Storage: AnyObject, Sendable {
 
     /// Whether `erase` is possible.
     var canErase: Bool { get }
+    /// Opens the file by whose lock of the system handles agree who may replace records (`RecordsHold`). Nil if only this handle can.
+    func openRecordsLock() throws -> OpenFile?
     /// Replaces records by other records of the same versions, and removes the old bytes from the medium, also those of blobs that only the
-    /// old records name. Before that the new records are durable. Called under the commit lock. May be repeated.
+    /// old records name. Before that the new records are durable. Called under the commit lock, with an exclusive hold on the records. May
+    /// be repeated.
     /// - Returns: where old bytes still are, and what has to happen so that they go; empty if they are gone.
     func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String]
+    /// Completes what `erase` left to do when no record moves any more.
+    /// - Returns: as `erase`.
+    func finishErasing() throws -> [String]
     /// Returns whether a record is not at its place any more because another handle erased values. It is found by the next scan.
     func isGone(_ place: RecordPlace) -> Bool
     /// Records that a record for which `isGone` was true was found at another place.
@@ -150,8 +160,10 @@ package protocol Storage: AnyObject, Sendable {
     func orders() throws -> [[UInt8]]
     /// Replaces the orders by what `change` makes of them, so that they survive a power cut. No other handle changes them meanwhile.
     func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws
-    /// Returns a number that differs once the orders were stored again; 0 if there are none.
+    /// Returns a number that differs once the orders were stored again, or touched; 0 if there are none.
     func ordersStamp() -> UInt64
+    /// Gives the orders another stamp.
+    func touchOrders()
 
     /// Returns how much the medium can still store; nil if that is not known.
     func room() -> StorageRoom?
@@ -184,6 +196,7 @@ extension Storage {
     package func overhead(of place: RecordPlace) -> UInt64 { 0 }
     package func room() -> StorageRoom? { nil }
     package var canErase: Bool { false }
+    package func openRecordsLock() throws -> OpenFile? { nil }
     package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] { [] }
     package func isGone(_ place: RecordPlace) -> Bool { false }
     package func noteErased(_ place: RecordPlace) {}
@@ -195,6 +208,12 @@ extension Storage {
     package func orders() throws -> [[UInt8]] { [] }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {}
     package func ordersStamp() -> UInt64 { 0 }
+    package func touchOrders() {}
+    package func append(_ records: [RecordPieces], ifOrdersAre stamp: UInt64) throws -> [RecordPlace] {
+        guard ordersStamp() == stamp else { throw OrdersChanged() }
+        return try append(records)
+    }
+    package func finishErasing() throws -> [String] { [] }
     package func resume(_ mark: [UInt8]) -> [UInt32]? { nil }
     package func forgetResumed() {}
     package func compact(_ trigger: CompactionTrigger, _ control: OperationControl) throws -> CompactionReport { CompactionReport() }
@@ -349,3 +368,6 @@ package struct BlobMark: Equatable, Sendable {
 extension Storage {
     package var blobMark: BlobMark? { blobThreshold == nil ? .unchanging : nil }
 }
+
+/// Orders to erase values were made or followed since records were prepared, which may be differences from erased values.
+package struct OrdersChanged: Error {}

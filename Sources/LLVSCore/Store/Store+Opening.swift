@@ -43,21 +43,21 @@ extension Store {
     func load(_ control: PacedControl = .none) throws {
         try control.look()
         try Waiting.looking(at: control) { try loadCaches(control) }
-        let choices = try withRecordsThatMove {
-            try scan(loading: true, control)
-        } again: {
+        try withRecordsThatMove {
             forgetLoaded()
-        }
-        if !choices.isEmpty {
-            let places = lock.withRead {
-                dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + scanned.places
+        } _: {
+            let choices = try scan(loading: true, control)
+            if !choices.isEmpty {
+                let places = lock.withRead {
+                    dag.rows.filter { $0.state == .live }.map(\.place) + pending.records.values.map(\.place) + scanned.places
+                }
+                forgetLoaded()
+                for place in places {
+                    try control.step(0)
+                    try ingest(place, prefix: nil, loading: true, choices: choices)
+                }
+                scanned.digests.forget()
             }
-            forgetLoaded()
-            for place in places {
-                try control.step(0)
-                try ingest(place, prefix: nil, loading: true, choices: choices)
-            }
-            scanned.digests.forget()
         }
         scanned.places = []
     }
@@ -72,19 +72,6 @@ extension Store {
         }
     }
 
-    /// Calls again if another handle, which erases values, replaced a record after the call had found it.
-    func withRecordsThatMove<R>(times: Int = Records.mostMoves, _ read: () throws -> R, again: () -> Void = {}) throws -> R {
-        var left = times
-        while true {
-            left -= 1
-            do { return try read() } catch let error as StoreError
-                where (error.code.isDamage || error.code.isGone) && left > 0 && storage.ordersStamp() != 0
-            {} catch let moved as RecordMoved { if left <= 0 { throw moved.error } }
-            storage.forgetScanned()
-            again()
-        }
-    }
-
     /// Loads versions that other handles and processes have added since.
     /// - Returns: the number of new versions.
     /// - Complexity: proportional to the number of segments and new versions, not of known versions.
@@ -93,7 +80,10 @@ extension Store {
     public func reloadHistory(control: OperationControl = OperationControl()) throws -> Int {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
+        let parts = lock.withRead { erasureParts }, stamp = parts == nil ? 0 : storage.ordersStamp()
         var added = try scanAgain(paced) + awaitOwnCommits()
+        // While another handle moves records from file to file, a listing of the files can miss both.
+        if parts != nil, settledErasures != stamp || areErasuresNew(since: stamp) { try whileRecordsStay {} }
         if hasNewsOfErasures { added += try lookForErasures(paced) }
         if !added.isEmpty { observers.tell(added) }
         return added.count
@@ -133,21 +123,27 @@ extension Store {
         try withCommitLock {
             noteScanner(llvs_shim_thread_number())
             defer { noteScanner(nil) }
-            var conflicts: [VersionID: RecordPlace] = [:], moved: RecordMoved?
+            var conflicts: [VersionID: RecordPlace] = [:], late: [RecordPlace] = [], moved: [VersionID: RecordPlace] = [:]
+            func add(_ place: RecordPlace, prefix: UnsafeRawBufferPointer?) throws {
+                let result = try ingest(place, prefix: prefix, loading: loading, choices: [:], preferred: conflicts)
+                found(result.added)
+                if let (id, place) = result.conflict { conflicts[id] = place }
+                if let (id, place) = result.moved { moved[id] = place }
+            }
+            scanned.isReporting = true
+            defer { scanned.isReporting = false }
             try storage.scan(control) { record in
                 if loading { scanned.places.append(record.place) }
                 // The next retrieve repairs it.
                 if record.isDamaged { records.knownDamage.note(record.place) }
-                do {
-                    let result = try ingest(record.place, prefix: record.prefix, loading: loading, choices: [:], preferred: conflicts)
-                    found(result.added)
-                    if let (id, place) = result.conflict { conflicts[id] = place }
-                } catch let error as RecordMoved {
-                    // What it needs may be found later in this scan.
-                    moved = error
-                }
+                do { try add(record.place, prefix: record.prefix) } catch is RecordMoved { late.append(record.place) }
             }
-            if let moved { throw moved }
+            // What they need may have been found after them.
+            scanned.isReporting = false
+            try follow(moved)
+            moved = [:]
+            for place in late { try add(place, prefix: nil) }
+            try follow(moved)
             found(try lookForBlobs())
             scanned.digests.forget()
             return conflicts
@@ -174,7 +170,7 @@ extension Store {
         _ place: RecordPlace, prefix: UnsafeRawBufferPointer?, loading: Bool, choices: [VersionID: RecordPlace],
         preferred: [VersionID: RecordPlace] = [:]
     ) throws
-        -> (added: [VersionID], conflict: (VersionID, RecordPlace)?)
+        -> (added: [VersionID], conflict: (VersionID, RecordPlace)?, moved: (VersionID, RecordPlace)?)
     {
         let header: RecordHeader
         try lock.withWrite { try dag.preallocate() }
@@ -185,14 +181,14 @@ extension Store {
             let version = error.code == .newerFormat ? error.versionID.flatMap { try? VersionID($0) } : nil
             if let version { lock.withWrite { _ = findings.newerVersions.insert(version) } }
             noteDamage(place, error.message, version: version)
-            return ([], nil)
+            return ([], nil, nil)
         }
         if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
         if header.hasForgetValues { erasureState.withLock { $0.isNews = true } }
-        if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
+        if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil, nil) }
         if let best = preferred[header.id], best != place {
             let prevailing = try prevailingRecord(header.id, best, place).place
-            return ([], prevailing == best ? nil : (header.id, prevailing))
+            return ([], prevailing == best ? nil : (header.id, prevailing), nil)
         }
         // The common case, under one lock: a new version whose predecessors are present.
         enum Met { case admitted, known(RecordPlace, UInt32, isWaiting: Bool), slow }
@@ -209,22 +205,26 @@ extension Store {
             return .admitted
         }
         switch met {
-        case .admitted: return (loading ? [] : [header.id], nil)
-        case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+        case .admitted: return (loading ? [] : [header.id], nil, nil)
+        case .slow: return (try admit([PendingVersions.Record(place: place, header: header)]), nil, nil)
         case .known(let knownPlace, let checksum, let isWaiting):
-            if knownPlace == place { return ([], nil) }
-            if !loading, storage.isGone(knownPlace) {
-                // Another handle erased values. If the new record is damaged, the next scan may find another one.
-                guard try digestOfWhole(place) != nil, hasBases(place, header) else { return ([], nil) }
-                storage.noteErased(knownPlace)
-                move([knownPlace: place], [header.id: header.checksum])
-                erasureState.withLock { $0.moves &+= 1 }
-                records.knownDamage.forget(header.id, at: knownPlace)
-                return ([], nil)
+            if knownPlace == place {
+                // Another handle erased values, and the new record has the same length.
+                if checksum != header.checksum, !loading, !isWaiting { move([:], [header.id: header.checksum]) }
+                return ([], nil, nil)
             }
-            if hasBases(place, header) { noteCopy(place, of: knownPlace) }
+            if !loading, storage.isGone(knownPlace) {
+                // Another handle erased values.
+                let record = PendingVersions.Record(place: place, header: header)
+                if isWaiting {
+                    lock.withWrite { _ = pending.remove(header.id) }
+                    return (try admit([record]), nil, nil)
+                }
+                lock.withWrite { pending.addAlternative(record) }
+                return ([], nil, (header.id, knownPlace))
+            }
             if checksum == header.checksum, knownPlace.length == place.length, try records.haveSameBytes(knownPlace, place) {
-                return ([], nil)
+                return ([], nil, nil)
             }
             if isWaiting, !header.blobs.isEmpty || header.hasHollow, let digest = try? records.identityDigest(place),
                 digest == (try? records.identityDigest(knownPlace))
@@ -233,30 +233,24 @@ extension Store {
                     pending.addAlternative(PendingVersions.Record(place: place, header: header))
                     return pending.remove(header.id)
                 }
-                return (try waiting.map { try admit([$0]) } ?? [], nil)
+                return (try waiting.map { try admit([$0]) } ?? [], nil, nil)
             }
             if isWaiting, mayLackBase(knownPlace), !header.hasDifferences, try digestOfWhole(place) != nil {
                 // This one needs no base. The other's may be known only later, and have no bytes then.
                 lock.withWrite { _ = pending.remove(header.id) }
-                return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+                return (try admit([PendingVersions.Record(place: place, header: header)]), nil, nil)
             }
             let prevailing = try prevailingRecord(header.id, knownPlace, place)
             if isWaiting, prevailing.place == place, !loading || prevailing.isFirstDamaged {
                 lock.withWrite { _ = pending.remove(header.id) }
-                return (try admit([PendingVersions.Record(place: place, header: header)]), nil)
+                return (try admit([PendingVersions.Record(place: place, header: header)]), nil, nil)
             }
             if !loading, prevailing.isFirstDamaged, prevailing.place == place {
                 // It was repaired.
-                lock.withWrite {
-                    if let ordinal = dag.ordinal(of: header.id) {
-                        dag.move(ordinal, to: place, checksum: header.checksum)
-                        maps.keyHistory = nil
-                    }
-                    caches.areOutdated = true
-                }
+                move([knownPlace: place], [header.id: header.checksum])
                 records.knownDamage.forget(header.id, at: knownPlace)
             }
-            return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil)
+            return ([], loading && prevailing.place != knownPlace ? (header.id, place) : nil, nil)
         }
     }
 
@@ -318,20 +312,48 @@ extension Store {
         return (prevailing, false)
     }
 
-    /// Returns whether a record may be one that `appendWhole` replaced: its base was erased meanwhile.
+    /// Returns whether a record may have a value whose base was erased. On a file system without locks it may have been appended later.
     private func mayLackBase(_ place: RecordPlace) -> Bool {
         storage.ordersStamp() != 0 && (try? records.header(place).hasDifferences) == true
     }
 
     /// Returns false if a value of the record cannot be read because its base was erased.
-    private func hasBases(_ place: RecordPlace, _ header: RecordHeader) -> Bool {
-        guard header.hasDifferences, mayLackBase(place) else { return true }
+    private func hasBases(_ place: RecordPlace) throws -> Bool {
+        guard mayLackBase(place) else { return true }
         do {
             try records.forEachChange(place) { entry, header in
                 if entry.isDifference { try records.withValue(entry, in: place, of: header.id) { _ in } }
             }
             return true
-        } catch { return false }
+        } catch is StoreError { return false }
+    }
+
+    /// Reads versions at their new records, which a scan has found, since another handle replaced the old ones.
+    /// - Parameter moved: the old places.
+    private func follow(_ moved: [VersionID: RecordPlace]) throws {
+        guard !moved.isEmpty else { return }
+        var places: [RecordPlace: RecordPlace] = [:], checksums: [VersionID: UInt32] = [:]
+        // If all are damaged, the next scan may find another one.
+        defer { lock.withWrite { for id in moved.keys { pending.forget(id) } } }
+        for (id, old) in moved {
+            var best: (record: PendingVersions.Record, hollow: Int)?
+            for record in lock.withRead({ pending.alternatives(to: id) }) {
+                do {
+                    guard try digestOfWhole(record.place) != nil, try hasBases(record.place) else { continue }
+                } catch let error as StoreError where error.code.isGone { continue } // Another record has the value whole.
+                let hollow = try records.hollowCount(record.place)
+                if best.map({ hollow < $0.hollow || hollow == $0.hollow && !record.header.hasDifferences }) ?? true {
+                    best = (record, hollow)
+                }
+            }
+            guard let (record, _) = best else { continue }
+            storage.noteErased(old)
+            places[old] = record.place
+            checksums[id] = record.header.checksum
+        }
+        guard !places.isEmpty else { return }
+        move(places, checksums)
+        for (id, old) in moved { records.knownDamage.forget(id, at: old) }
     }
 
     private func hasBlobs(_ place: RecordPlace) throws -> Bool { try records.header(place).blobs.allSatisfy { try storage.hasBlob($0) } }

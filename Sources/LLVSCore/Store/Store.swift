@@ -1,3 +1,5 @@
+import CLLVSShims
+
 /// A versioned store: every save is a version in a DAG of versions.
 ///
 /// Threads: all methods may be called from any thread at any time. Readers never wait for each other, and a reader of a version sees
@@ -167,8 +169,7 @@ public final class Store: @unchecked Sendable {
             (_, isOpen) = try settleErasures(isOpening: true) { try load(control) }
             if isOpen || areErasuresNew(since: settledErasures ?? 0) {
                 // While another handle moves records from file to file, a listing of the files can miss both.
-                storage.forgetScanned()
-                _ = try scanAgain(control)
+                try Waiting.looking(at: control) { try whileRecordsStay {} }
             }
         } catch {
             giveUp(error)
@@ -236,6 +237,8 @@ public final class Store: @unchecked Sendable {
         }
         do {
             try withCommitLock {
+                noteScanner(llvs_shim_thread_number())
+                defer { noteScanner(nil) }
                 if !commits.lock.isLeft { saveCaches() }
                 try storage.close(discarding: false)
             }

@@ -44,6 +44,11 @@ package struct DirectoryEntry: Sendable, Hashable, CustomStringConvertible {
         guard permissions & 0o700 != 0o700 else { return }
         try found { (at) throws(Errno) in try System.setPermissions(name, in: at, permissions | 0o700) }
     }
+    /// Gives the entry another `stamp`, if it is a file that can be opened.
+    func touch() {
+        guard let file = try? OpenFile(self, O_RDONLY) else { return }
+        do throws(Errno) { try System.touch(file.descriptor) } catch { Log.write(.info, "Touching \(path) failed: \(error)") }
+    }
     package func unlink() throws(Errno) { try found { (at) throws(Errno) in try System.unlink(name, in: at) } }
     package func rmdir() throws(Errno) { try found { (at) throws(Errno) in try System.rmdir(name, in: at) } }
     /// Replaces the entry of the other name.

@@ -9,6 +9,8 @@ import CLLVSShims
 public enum LockRank: UInt8, Sendable {
     /// Not in the order, and not checked: for tests, for the program's own storages and transports, and for the internals of other locks.
     case unordered
+    /// Holds the records of a store where they are, against other processes as well (`RecordsHold`).
+    case holding
     /// Ensures that only one thread at a time appends to a store or scans it.
     case commit
     /// Ensures that only one sync of a file storage runs at a time.

@@ -220,9 +220,18 @@ package enum System {
     static func rename(_ from: String, _ to: String) throws(Errno) { try retrying { cRename(from, to) } }
     static func unlink(_ path: String) throws(Errno) { try retrying { cUnlink(path) } }
 
+    /// Sets when a file was modified to a random moment of this second, so that its `stamp` differs from all before. The file system may
+    /// count time in steps, in which several changes can fall.
+    static func touch(_ fd: Int32) throws(Errno) {
+        let now = time(nil), part = Int(try RandomName.random().low % 1_000_000_000)
+        let times = [timespec(tv_sec: now, tv_nsec: part), timespec(tv_sec: now, tv_nsec: part)]
+        try retrying { futimens(fd, times) }
+    }
     package static func unlock(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_UN) } }
     /// Takes the whole-file lock. Throws EWOULDBLOCK if another process holds it.
     package static func lockExclusively(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_EX | LOCK_NB) } }
+    /// Takes the whole-file lock beside others that do the same. Throws EWOULDBLOCK if another process holds it exclusively.
+    static func lockShared(_ fd: Int32) throws(Errno) { try retrying { flock(fd, LOCK_SH | LOCK_NB) } }
 
     /// The fields of `stat` that the engine needs.
     package struct Status: Equatable {
@@ -246,7 +255,10 @@ package enum System {
         /// The permissions, as for `chmod`.
         package var permissions: UInt32
         /// A number, not 0, that differs once the file was replaced or changed.
-        package var stamp: UInt64 { (inode &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(bitPattern: changed) ^ size << 32) | 1 }
+        package var stamp: UInt64 {
+            let times = UInt64(bitPattern: changed) &+ UInt64(bitPattern: modified) &* 0xD6E8_FEB8_6659_FD93
+            return (inode &* 0x9E37_79B9_7F4A_7C15 ^ times ^ size << 32) | 1
+        }
     }
 
     /// Returns the status of an entry in an open directory; for a symbolic link, of the link itself.

@@ -2,6 +2,19 @@ extension FileStorage {
     /// Batches up to this size are written in one call.
     static let scratchSize = 256 << 10
 
+    package func append(_ records: [RecordPieces], ifOrdersAre stamp: UInt64) throws -> [RecordPlace] {
+        // An erasure holds this lock exclusively (`RecordsHold`) from before it looks for records, and after its order is stored. This is
+        // no such hold, since it costs two system calls for each save.
+        let file = try sharedRecordsLock ?? openRecordsLock()
+        sharedRecordsLock = file
+        if let file {
+            do throws(Errno) { try System.lockShared(file.descriptor) } catch { if error.code == EWOULDBLOCK { throw OrdersChanged() } }
+        }
+        defer { if let file { try? System.unlock(file.descriptor) } }
+        guard ordersStamp() == stamp else { throw OrdersChanged() }
+        return try append(records)
+    }
+
     package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
         if isReadOnly { throw StorageRange.readOnly(description) }

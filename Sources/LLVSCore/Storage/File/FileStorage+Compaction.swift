@@ -44,13 +44,11 @@ extension FileStorage {
             report.syncMarker = marker
             return report
         }
-        // Only one process compacts at a time, so that no two compact the same segments. On a file system without locks this check is
-        // skipped: two such compactions are correct, only wasteful.
-        let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
-        do throws(Errno) { try System.lockExclusively(turn.descriptor) } catch { if error.code == EWOULDBLOCK { return report } }
-        // Unlock explicitly: a child that the host forks meanwhile shares the open file, so closing it here would not release the lock.
-        defer { try? System.unlock(turn.descriptor) }
-        return try compactNow(trigger, control)
+        // Only one process compacts at a time, so that no two compact the same segments, and none while values are erased. On a file system
+        // without locks this check is skipped: two such compactions are correct, only wasteful.
+        guard let hold = try RecordsHold.exclusive(self, tries: 1) else { return report }
+        defer { hold.end() }
+        return try HostCalls.run(hold) { try compactNow(trigger, control) }
     }
 
     /// Returns whether there may be enough to compact. Uses only what the scans found.

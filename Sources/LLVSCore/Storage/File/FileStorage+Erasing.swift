@@ -7,11 +7,14 @@ import CLLVSShims
 /// again.
 extension FileStorage {
     package var canErase: Bool { true }
+    package func openRecordsLock() throws -> OpenFile? {
+        try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
+    }
     /// The prefix of the names of files that are being removed.
     static let erasePrefix = ".erase-"
     /// Records are appended in batches of about this many bytes.
     private static let eraseBatch = 1 << 20
-    /// How often the lock on the directory is tried, with 2 ms between. A compaction holds it for seconds at most.
+    /// How often the lock for changing the orders is tried, with 2 ms between.
     private static let eraseTries = 2_500
 
     /// A segment that has bytes to erase.
@@ -28,12 +31,6 @@ extension FileStorage {
     package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] {
         try checkWritable()
         try checkPresence("Erasing values in")
-        let turn = try posix("Opening", directory.segments) { () throws(Errno) in try directory.segmentsFolder.readable() }
-        // Without locks, a compaction that runs at the same time may bring the bytes back.
-        guard waitForLock(turn, isPatient: erasure.isPatient) else {
-            return ["Another handle is compacting \(description), or erasing values."]
-        }
-        defer { try? System.unlock(turn.descriptor) }
         // A caller of `append` must not add to a segment that is about to be removed.
         try leaveOwnSegment()
         var namedBlobs: Set<BlobID> = []
@@ -58,13 +55,13 @@ extension FileStorage {
     }
 
     /// Returns false if another handle keeps the lock. On a medium without locks it returns true.
-    private func waitForLock(_ file: OpenFile, isPatient: Bool) -> Bool {
+    private func waitForLock(_ file: OpenFile) -> Bool {
         var tries = 0
         while true {
             do throws(Errno) { try System.lockExclusively(file.descriptor); return true } catch {
                 guard error.code == EWOULDBLOCK else { return true }
                 tries += 1
-                if !isPatient || tries > FileStorage.eraseTries { return false }
+                if tries > FileStorage.eraseTries { return false }
                 usleep(2_000)
             }
         }
@@ -96,6 +93,8 @@ extension FileStorage {
         for name in try segmentNames(control).sorted() {
             let place = directory.segment(name)
             guard let file = try? OpenFile(place, O_RDWR) else { continue }
+            // A new segment gets its header with its first frame. Its writer may be about to lock it.
+            guard let size = try? System.status(file.descriptor).size, size >= UInt64(FrameFormat.segmentHeaderSize) else { continue }
             // Before anything is read: otherwise its writer could add records, and leave it, after it was read to its end.
             let isUnlocked = isUnlocked(file)
             guard let status = try? System.status(file.descriptor), status.isRegularFile,
@@ -250,15 +249,24 @@ extension FileStorage {
     }
 
     package func isGone(_ place: RecordPlace) -> Bool {
-        let name = state.withLock { () -> String? in
-            guard !closed, Int(place.segment) < segments.count else { return nil }
-            let segment = segments[Int(place.segment)]
-            guard segment !== durability.ownSegment, segment.pinned == nil, segment.relocations.isEmpty else { return nil }
-            return segment.name
+        var places = [place], seen: Set<UInt32> = []
+        while let next = places.popLast() {
+            guard seen.insert(next.segment).inserted else { continue }
+            let name = state.withLock { () -> String? in
+                guard !closed, Int(next.segment) < segments.count else { return nil }
+                let segment = segments[Int(next.segment)]
+                guard segment !== durability.ownSegment, segment.pinned == nil else { return nil }
+                // It may have been compacted before.
+                places += relocations(of: next)
+                return segment.name
+            }
+            guard let name else { return false }
+            do throws(Errno) {
+                _ = try directory.segment(name).status()
+                return false
+            } catch { if error.code != ENOENT { return false } }
         }
-        guard let name else { return false }
-        do throws(Errno) { _ = try directory.segment(name).status() } catch { return error.code == ENOENT }
-        return false
+        return true
     }
     package func noteUsed(_ used: Set<UInt32>) {
         let unused = state.withLock {
@@ -355,7 +363,7 @@ extension FileStorage {
         try state.withLock { try checkOpen() }
         try checkPresence("Writing the orders to erase of")
         let lock = try posix("Opening", path) { () throws(Errno) in try directory.root.readable() }
-        guard waitForLock(lock, isPatient: true) else {
+        guard waitForLock(lock) else {
             throw StoreError(
                 .busy, "Changing the orders to erase values in \(description) failed: another handle does the same. Try again.")
         }
@@ -363,6 +371,7 @@ extension FileStorage {
         try ordersFile.put(ErasureNote.name, change(orders()), durably: true)
         try directory.syncDirectory(directory.root, options.system)
     }
+    package func touchOrders() { ordersFile.file(ErasureNote.name).touch() }
     package func ordersStamp() -> UInt64 {
         (try? ordersFile.file(ErasureNote.name).status())?.stamp ?? 0
     }

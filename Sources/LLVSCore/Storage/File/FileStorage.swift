@@ -65,6 +65,8 @@ package final class FileStorage: Storage, @unchecked Sendable {
 
     /// Held while writing to segments. Taken before `state`, never while it is held.
     let appending = Lock(.writing)
+    /// The open file of `openRecordsLock` for appends; nil until one needs it. Used by one thread at a time, as `append` is.
+    var sharedRecordsLock: OpenFile?
     /// Reused by all appends. Guarded by `appending`.
     var scratch = UnsafeMutableRawBufferPointer(start: nil, count: 0)
 
@@ -194,6 +196,7 @@ package final class FileStorage: Storage, @unchecked Sendable {
             durability = DurabilityState()
             held = nil
         }
+        sharedRecordsLock = nil
         blobs.letGo()
         caches.folder.letGo()
         directory.letGo()

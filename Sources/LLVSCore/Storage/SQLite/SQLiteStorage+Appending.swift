@@ -4,20 +4,24 @@ extension SQLiteStorage {
     static let inRecords: UInt32 = 0
     static let inChunks: UInt32 = 1
 
-    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] {
+    package func append(_ records: [RecordPieces]) throws -> [RecordPlace] { try append(records, stamp: nil) }
+    /// The orders change within a transaction, too.
+    package func append(_ records: [RecordPieces], ifOrdersAre stamp: UInt64) throws -> [RecordPlace] { try append(records, stamp: stamp) }
+
+    private func append(_ records: [RecordPieces], stamp: UInt64?) throws -> [RecordPlace] {
         guard !records.isEmpty else { return [] }
         writing.lock()
         defer { writing.unlock() }
-        do { return try append(records, to: writable("Adding versions to")) } catch let error as StoreError
+        do { return try append(records, to: writable("Adding versions to"), stamp) } catch let error as StoreError
             where error.code == .readOnly && !isReadOnly
         {
             // The reason may be gone by now: reconnect when that is possible.
             writerRefuses = true
-            return try append(records, to: writable("Adding versions to"))
+            return try append(records, to: writable("Adding versions to"), stamp)
         }
     }
 
-    private func append(_ records: [RecordPieces], to writer: SQLiteConnection) throws -> [RecordPlace] {
+    private func append(_ records: [RecordPieces], to writer: SQLiteConnection, _ stamp: UInt64?) throws -> [RecordPlace] {
         try setSynced(options.durability == .full)
         if options.durability == .full { try settle(writer) }
         let doing = "Adding versions to"
@@ -25,6 +29,7 @@ extension SQLiteStorage {
         places.reserveCapacity(records.count)
         var bytes: UInt64 = 0
         let range = try appending(to: writer, doing) {
+            if let stamp, ordersStamp() != stamp { throw OrdersChanged() }
             let before = try writer.integer("SELECT coalesce(max(seq), 0) FROM records", doing: doing)
             guard before >= 0, before < Int64.max - Int64(records.count) else {
                 throw StoreError(

@@ -1,6 +1,13 @@
 /// Replaces records in their rows: docs/format.md, "Making changes hollow".
 extension SQLiteStorage {
     package var canErase: Bool { true }
+    /// A file of its own: the orders are replaced when they change, and SQLite's files must not be opened beside it.
+    package func openRecordsLock() throws -> OpenFile? {
+        let place = DirectoryEntry(ordersPath + ".lock")
+        return try posix("Opening", place.path) { () throws(Errno) in
+            try OpenFile(place, isReadOnly ? O_RDONLY : O_RDWR | O_CREAT, mode: fileSystem.mode)
+        }
+    }
 
     package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] {
         try checkOpen()
@@ -36,6 +43,16 @@ extension SQLiteStorage {
         }
         noteLog()
         try erasure.moved(moved)
+        return []
+    }
+
+    package func finishErasing() throws -> [String] {
+        let doing = "Erasing values of"
+        writing.lock()
+        defer { writing.unlock() }
+        let writer = try writable(doing)
+        try writer.run("PRAGMA secure_delete=ON", doing: doing)
+        defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
         // SQLite zeroes the cell of a row that is replaced. But when it splits a page, it leaves copies of the moved cells in the unused
         // part of the page, and nothing but a rebuilt database is free of them.
         try writer.rebuild(doing: doing)
@@ -188,6 +205,7 @@ extension SQLiteStorage {
         }
     }
     private var ordersPath: String { path + "-erasures" }
+    package func touchOrders() { DirectoryEntry(ordersPath).touch() }
     package func ordersStamp() -> UInt64 {
         (try? System.status(ordersPath))?.stamp ?? 0
     }

@@ -111,8 +111,6 @@ struct ErasurePlan {
 
 /// What a storage asks while it erases. Called on the thread that erases.
 package protocol StorageErasure: AnyObject {
-    /// Whether to wait for another handle that compacts or erases.
-    var isPatient: Bool { get }
     /// Returns whether a record has bytes that are to be erased, or must be stored anew because of that.
     func concerns(_ record: ScannedRecord) throws -> Bool
     /// Returns the new bytes for a record that `concerns`, and the blobs that it names and the new one does not.
@@ -131,10 +129,8 @@ final class PlannedErasure: StorageErasure {
     private let plan: ErasurePlan
     private let whenMoved: ([RecordPlace: RecordPlace]) throws -> Void
 
-    let isPatient: Bool
-
-    init(_ store: Store, _ plan: ErasurePlan, isPatient: Bool, whenMoved: @escaping ([RecordPlace: RecordPlace]) throws -> Void) {
-        self.store = store; self.plan = plan; self.isPatient = isPatient; self.whenMoved = whenMoved
+    init(_ store: Store, _ plan: ErasurePlan, whenMoved: @escaping ([RecordPlace: RecordPlace]) throws -> Void) {
+        self.store = store; self.plan = plan; self.whenMoved = whenMoved
     }
 
     func concerns(_ record: ScannedRecord) throws -> Bool {

@@ -68,11 +68,11 @@ extension Store {
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         var isBesideErasure = false
         do {
-            let settled = settledErasures
-            try append(&items, keeping: keeping, withDifferences: settled != nil)
-            if let settled, items.contains(where: { $0.hasDifferences }), areErasuresNew(since: settled) {
+            do { try append(&items, keeping: keeping, settled: settledErasures) } catch is OrdersChanged {
+                // Another handle may erase the bytes of the bases without noticing these records.
                 isBesideErasure = true
-                try appendWhole(&items, keeping: keeping)
+                erasureState.withLock { $0.isNews = true }
+                try append(&items, keeping: keeping, settled: nil)
             }
             try makeDurable(items)
         } catch {
@@ -95,17 +95,6 @@ extension Store {
         return othersWait
     }
 
-    /// Appends the versions a second time, without differences: another handle may have erased the bytes of the bases before the first
-    /// records were there, so that it did not see them.
-    private func appendWhole<Items>(_ items: inout Items, keeping: Keeping) throws
-    where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
-        erasureState.withLock { $0.isNews = true }
-        do { try append(&items, keeping: keeping, withDifferences: false) } catch var error as StoreError {
-            error.code = .unknownOutcome
-            throw unconfirmed(items, error)
-        }
-    }
-
     /// Publishes stored versions. If a scan has found the same version of another process meanwhile, that one prevails.
     /// - Returns: the ordinals that replace those of the items, and whether other versions are pending.
     private func publish(_ items: some Collection<Storing>) -> ([UInt32: UInt32], Bool) {
@@ -121,7 +110,7 @@ extension Store {
                     if !replaced.isEmpty { dag.redirect(item.ordinal, replaced) }
                     let ordinal = dag.behindPredecessors(item.ordinal)
                     if ordinal != item.ordinal { replaced[item.ordinal] = ordinal }
-                    dag.publish(ordinal, place: item.place, checksum: item.checksum)
+                    dag.publish(ordinal, place: currentPlace(item.place), checksum: item.checksum)
                 }
             }
             return pending.count > 0
@@ -132,7 +121,9 @@ extension Store {
     // MARK: Appending
 
     /// Makes the records and appends them as one batch.
-    private func append<Items>(_ items: inout Items, keeping: Keeping, withDifferences: Bool) throws
+    /// - Parameter settled: `settledErasures`. If it is nil, no value is stored as a difference.
+    /// - Throws: `OrdersChanged` if the orders to erase have changed since.
+    private func append<Items>(_ items: inout Items, keeping: Keeping, settled: UInt64?) throws
     where Items: MutableCollection & RandomAccessCollection, Items.Element == Storing, Items.Index == Int {
         var own: [VersionID: UInt32] = [:]
         if items.count > 1, items.contains(where: { $0.draft.traits.contains(.preserves) }) {
@@ -144,7 +135,7 @@ extension Store {
         try commits.encoders.with { encoder in
             do {
                 for i in items.indices {
-                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, withDifferences: withDifferences, &batch, &blobs)
+                    try encode(&items[i], by: encoder, keeping: keeping, beside: own, withDifferences: settled != nil, &batch, &blobs)
                     guard items.count > 1 else { break }
                     if encoder.recordSize <= encoder.sizes.piece {
                         try encoder.pieces(items[i].draft.changes).forEach { piece in
@@ -167,7 +158,8 @@ extension Store {
                         return try noting(items) {
                             try withCommitLock {
                                 try checkOpen()
-                                return try storage.append(records)
+                                guard let settled, items.contains(where: { $0.hasDifferences }) else { return try storage.append(records) }
+                                return try storage.append(records, ifOrdersAre: settled)
                             }
                         }
                     }

@@ -48,12 +48,24 @@ extension Store {
                     located.place, "lacks a value that another version names", version: located.stored, value: id)
             }
             if found.body.isHollow { throw records.forgotten(id, located.stored) }
-            if let blob = found.body.blob {
-                try records.check(blob, found.body, located.place, id: id, stored: located.stored)
-                if let target = try reserve(found.body.size) {
+            if found.body.blob != nil {
+                var target: UnsafeMutableRawPointer??
+                func read(_ found: Records.FoundChange, _ place: RecordPlace) throws {
+                    guard let blob = found.body.blob else { throw records.forgotten(id, located.stored) }
+                    try records.check(blob, found.body, place, id: id, stored: located.stored)
+                    let memory = try target ?? reserve(found.body.size)
+                    target = .some(memory)
+                    guard let memory else { return }
                     try records.readBlob(
-                        blob, at: 0, into: UnsafeMutableRawBufferPointer(start: target, count: found.body.size), id: id,
+                        blob, at: 0, into: UnsafeMutableRawBufferPointer(start: memory, count: found.body.size), id: id,
                         stored: located.stored)
+                }
+                do { try read(found, located.place) } catch let error as StoreError where error.code.isDamage {
+                    // Another handle may have erased the value.
+                    try records.again(located.place, after: error) { place in
+                        guard let now = try records.findChange(place, id, anew: true), now.body.size == found.body.size else { throw error }
+                        try read(now, place)
+                    }
                 }
                 return found.body.size
             }

@@ -15,22 +15,23 @@ extension Store {
     }
 
     package func version(_ ordinal: UInt32) throws -> Version {
-        let id = versionID(ordinal)
-        var row = lock.withRead { dag.rows[Int(ordinal)] }
-        var header = try records.header(row.place)
-        if header.checksum != row.checksum, header.id == id {
-            // Values may have been erased from it since.
-            _ = records.whereNow(row.place)
-            row = lock.withRead { dag.rows[Int(ordinal)] }
-            header = try records.header(row.place)
+        let id = versionID(ordinal), row = lock.withRead { dag.rows[Int(ordinal)] }
+        func read(_ row: History.Row) throws -> Version {
+            let header = try records.header(row.place)
+            // A history from a cache is not trusted: compare it with the record.
+            guard header.checksum == row.checksum, header.id == id else {
+                throw records.damaged(row.place, "is not the one that was found before", version: id)
+            }
+            var version = header.version
+            version.madeAt = row.made
+            return version
         }
-        // A history from a cache is not trusted: compare it with the record.
-        guard header.checksum == row.checksum, header.id == id else {
-            throw records.damaged(row.place, "is not the one that was found before", version: id)
+        do { return try read(row) } catch let error as StoreError where error.code == .damaged {
+            var version: Version?
+            try records.again(row.place, after: error) { _ in version = try read(lock.withRead { dag.rows[Int(ordinal)] }) }
+            guard let version else { throw error }
+            return version
         }
-        var version = header.version
-        version.madeAt = row.made
-        return version
     }
 
     package func versionID(_ ordinal: UInt32) -> VersionID { lock.withRead { dag.id(ordinal) } }
@@ -144,7 +145,10 @@ extension Store {
     /// Returns where the known records of a version are, whether it is in the history or pending. The caller holds no lock.
     package func recordPlaces(of id: VersionID) -> [RecordPlace] {
         lock.withRead {
-            if let ordinal = dag.ordinalIncludingStaged(of: id) { return [dag.rows[Int(ordinal)].place] }
+            // Alternatives to a known one exist only while a scan finds records that another handle replaced.
+            if let ordinal = dag.ordinalIncludingStaged(of: id) {
+                return [dag.rows[Int(ordinal)].place] + pending.alternatives(to: id).map(\.place)
+            }
             return ([pending.records[id]].compactMap { $0 } + pending.alternatives(to: id)).map(\.place)
         }
     }

@@ -18,8 +18,8 @@ public final class ValueReader: @unchecked Sendable {
     public let size: Int
 
     private let store: Store
-    private let place: RecordPlace
-    private let entry: MapEntry
+    private var place: RecordPlace
+    private var entry: MapEntry
     private let lock = Lock(.unordered)
     private var contents = Contents.unread
     /// The last block of which a part was read.
@@ -64,14 +64,22 @@ public final class ValueReader: @unchecked Sendable {
         guard offset < size, buffer.count > 0 else { return 0 }
         let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, size - offset)])
         return try lock.withLockWhileCalling {
-            do {
-                if case .unread = contents { contents = try open() }
-                try read(offset, wanted)
-            } catch {
-                // Locate and check the bytes again.
-                contents = .unread
-                block = []
-                throw error
+            func attempt() throws {
+                do {
+                    if case .unread = contents { contents = try open() }
+                    try read(offset, wanted)
+                } catch {
+                    // Locate and check the bytes again.
+                    contents = .unread
+                    block = []
+                    throw error
+                }
+            }
+            do { try attempt() } catch let error as StoreError where error.code.isDamage {
+                try store.records.again(place, after: error) {
+                    if $0 != place { (place, entry.bodyOffset) = ($0, 0) }
+                    try attempt()
+                }
             }
             return wanted.count
         }

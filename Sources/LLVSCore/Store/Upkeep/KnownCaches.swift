@@ -29,4 +29,6 @@ final class Scanned: @unchecked Sendable {
     let digests = WholeDigests()
     /// While opening: the places of all records, in case they must be read again.
     var places: [RecordPlace] = []
+    /// Whether records may still be reported, so that one which cannot be read may be found at another place.
+    var isReporting = false
 }

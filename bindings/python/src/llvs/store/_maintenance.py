@@ -165,9 +165,9 @@ class Maintenance(Handle):
         (docs/forgetting.md). If the report has something in `waiting`, the bytes are still in the store: it says where, and why.
 
         Raises InvalidArgumentError, InvalidIDError, UnknownVersionError, UnsupportedError (the storage is one of the host; nothing is
-        ordered then), BusyError, CancelledError (until the order is saved), StorageError. If another process saves or erases at the same
-        moment, also ErasedError or ForgottenError: call again. Cost: reads the tables of changes of all versions, with `containing` all
-        values, and all records of the storage. In SQLite it writes the whole database.
+        ordered then), BusyError, CancelledError (until the order is saved), StorageError. Cost: reads the tables of changes of
+        the versions that changed the ids and of all after the first merge, with `containing` all tables and values, and the beginnings of
+        all records of the storage. In SQLite it writes the whole database.
         """
         names = [encode(id) for id in ids]
         array = (_structs.llvs_bytes * max(1, len(names)))()
