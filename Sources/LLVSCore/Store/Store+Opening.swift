@@ -94,6 +94,7 @@ extension Store {
         try checkOpen()
         let paced = control.quiet.paced(.reading, doing: "Checking for new versions in \(description)")
         var added = try scanAgain(paced) + awaitOwnCommits()
+        takeOrders()
         if hasNewsOfErasures { added += try lookForErasures(paced) }
         if !added.isEmpty { observers.tell(added) }
         return added.count
@@ -188,7 +189,10 @@ extension Store {
             return ([], nil)
         }
         if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
-        if header.hasForgetValues { erasureState.withLock { $0.isNews = true } }
+        if header.hasForgetValues {
+            erasureState.withLock { $0.isNews = true }
+            noteForgetValues(header.id)
+        }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil) }
         if let best = preferred[header.id], best != place {
             let prevailing = try prevailingRecord(header.id, best, place).place

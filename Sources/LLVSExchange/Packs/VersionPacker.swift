@@ -56,7 +56,9 @@ struct VersionPacker {
         self.store = store; self.storeID = storeID; self.writer = writer; self.control = control; self.emit = emit
         self.place = place
         known = place.blobs ?? [:]
-        differences = place.hasDifferences ? PackDifferences(store) : nil
+        // A base may have bytes that are sent to nobody.
+        if (try? store.isWithholding) ?? true { self.place.hasDifferences = false }
+        differences = self.place.hasDifferences ? PackDifferences(store) : nil
     }
 
     /// The error that `add` throws if it concerns one version.

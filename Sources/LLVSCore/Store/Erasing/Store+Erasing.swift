@@ -72,19 +72,6 @@ extension Store {
         return report
     }
 
-    /// Returns the orders that count on this device, in the order in which they were made.
-    /// - Throws: errors of reading them.
-    public func erasures() throws -> [Erasure] {
-        try checkOpen()
-        return try ErasureNote(storage.orders()).lines.compactMap { line in
-            guard let order = try order(line) else { return nil }
-            return Erasure(
-                id: EraseOrder.id(named: line.order), version: line.version, made: String(decoding: order.made, as: UTF8.self),
-                why: String(decoding: order.why, as: UTF8.self), values: order.what.values.reduce(0) { $0 + UInt64($1.count) },
-                isFollowed: line.isFollowed)
-        }
-    }
-
     func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
         guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
         guard let place = recordPlaces(of: line.version).first else { return nil }
@@ -145,7 +132,7 @@ extension Store {
         var counted: Set<VersionID> = []
         var found: [VersionID: [Int]] = [:], chosen: [(VersionID, Int, ValueID, [UInt8], Int)] = []
         var all = ids
-        let ordered = try orderedChanges()
+        let ordered = try namedChanges().ordered
         func add(_ version: VersionID, _ index: Int, _ size: Int) {
             report.values &+= 1
             report.bytes &+= UInt64(size)
@@ -220,14 +207,13 @@ extension Store {
     /// Saves the order, and removes or replaces the values that prevail at heads. The note comes first: an order that it names and that
     /// was not saved has no effect.
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
+        let note = try ErasureNote(storage.orders())
         let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
-            .map { $0.json }
-        let note = try ErasureNote(storage.orders()), count = note.lines.count
-        let size = orders.reduce(note.bytes.count) { $0 + $1.count + 256 }
-        guard count + orders.count <= ErasureNote.most, size <= ErasureNote.mostBytes else {
+            .map { note.policy.signed($0.json) }
+        guard note.hasRoom(for: orders) else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has \(count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
+                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
                     + "Erase more values at once.")
         }
         let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
@@ -254,14 +240,12 @@ extension Store {
             try storage.sync()
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try storage.changeOrders { copies in
-                var note = ErasureNote(copies)
+            try changeNote { note in
                 for json in orders {
                     let name = EraseOrder.name(of: json)
                     note.lines.removeAll { $0.order == name }
                     note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
                 }
-                return note.bytes
             }
         }
     }
@@ -314,10 +298,10 @@ extension Store {
         if waiting.isEmpty {
             let followed = Set(open.map(\.order))
             // Other handles may have added orders meanwhile.
-            try storage.changeOrders { copies in
-                var note = ErasureNote(copies)
-                for i in note.lines.indices where followed.contains(note.lines[i].order) { note.lines[i].isFollowed = true }
-                return note.bytes
+            try changeNote { note in
+                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
+                    note.lines[i].isFollowed = true
+                }
             }
         }
         erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
@@ -464,7 +448,8 @@ extension Store {
         storage.noteUsed(used)
     }
     private func hasOpenOrders() throws -> Bool {
-        try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
+        if storage.ordersStamp() != 0, let known = try knownOrders() { return known.hasOpen }
+        return try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
     }
 
     /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
@@ -486,7 +471,8 @@ extension Store {
         differencing.forget()
         // Trees of indexes, too.
         GivingWay.forgetAll()
-        erasureState.withLock { ($0.known, $0.ordered) = (nil, nil) }
+        erasureState.withLock { $0.known = nil }
+        forgetKnownOrders()
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.
@@ -553,6 +539,7 @@ final class ErasureParts: Sendable {
     /// Allows one thread at a time to erase values.
     let erasing = Gate("store")
     let state = Guarded(ErasureState())
+    let orders = Guarded(OrderState())
 }
 extension Store {
     var parts: ErasureParts {
@@ -601,6 +588,4 @@ struct ErasureState {
     var fruitless = -Double.infinity
     /// The values that orders name, by the versions that stored them. Nil: not read yet.
     var known: [VersionID: Set<ValueID>]?
-    /// The indexes of the changes that orders name, as the cache of that stamp has them. Nil: not read yet.
-    var ordered: (stamp: UInt64, changes: [VersionID: [Int]])?
 }

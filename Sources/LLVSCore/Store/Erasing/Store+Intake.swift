@@ -2,24 +2,8 @@
 extension Store {
     // MARK: Orders
 
-    /// Returns the indexes of the changes that orders of this device name, by version. An order that cannot be read is skipped.
-    func orderedChanges() throws -> [VersionID: [Int]] {
-        // Handles learn of new orders when they look for new versions, as each exchange does first.
-        let parts = lock.withRead { erasureParts }
-        guard storage.canErase, parts != nil || !hasNoOrders else { return [:] }
-        let stamp = storage.ordersStamp()
-        if stamp == 0, parts == nil { lock.withWrite { hasNoOrders = true } }
-        guard stamp != 0 else { return [:] }
-        if let known = erasureState.withLock({ $0.ordered }), known.stamp == stamp { return known.changes }
-        var changes: [VersionID: [Int]] = [:]
-        for line in try ErasureNote(storage.orders()).lines {
-            do { for (version, indexes) in try order(line)?.what ?? [:] { changes[version, default: []] += indexes } } catch let error
-                as StoreError where error.code.isOfOne
-            { Log.write(.warning, "An order to erase values of \(description) cannot be read: \(error)") }
-        }
-        erasureState.withLock { $0.ordered = (stamp, changes) }
-        return changes
-    }
+    /// Returns the indexes of the changes whose bytes are erased here, by version.
+    func orderedChanges() throws -> [VersionID: [Int]] { try namedChanges().erased }
 
     /// Returns those values of an added version that its record names: they belong to the version. The files of the others, which an order
     /// of this device names, are removed.
@@ -30,6 +14,14 @@ extension Store {
         else { return values }
         return values.filter { blobs.contains($0.blob) }
     }
+
+    // MARK: Sending
+
+    /// Returns the indexes of the changes of a version whose bytes may be here, and are sent to nobody: orders that count here, and are not
+    /// followed, name them.
+    package func withheldChanges(of id: VersionID) throws -> Set<Int> { Set(try namedChanges().withheld[id] ?? []) }
+    /// Whether there are such changes.
+    package var isWithholding: Bool { get throws { try !namedChanges().withheld.isEmpty } }
 
     // MARK: Versions that came without bytes
 
