@@ -25,10 +25,12 @@ package struct PackRecord {
     }
 
     /// Checks that the record has the bytes of all values, for a reader that does not know hollow changes, or a pack that must have them.
+    /// - Parameter erased: indexes of changes that need no bytes.
     /// - Throws: `.forgotten` or `.erased` for the first value without bytes.
-    package func requireBytes() throws {
+    package func requireBytes(except erased: [Int] = []) throws {
         guard header.hasHollow || !withheld.isEmpty else { return }
-        try forEachChange { _, entry in if entry.isHollow { throw records.forgotten(entry.id, id) } }
+        let erased = Set(erased)
+        try forEachChange { index, entry in if entry.isHollow, !erased.contains(index) { throw records.forgotten(entry.id, id) } }
     }
 
     private static func reader(_ whole: [UInt8]?, _ place: RecordPlace, _ records: Records) -> RecordReader {

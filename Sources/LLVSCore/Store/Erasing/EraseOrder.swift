@@ -5,7 +5,7 @@ package struct EraseOrder {
     /// The prefix of the ids of orders.
     package static let prefix = Array("__llvs_forget/order/".utf8)
     /// The most bytes of an order.
-    static let mostBytes = 1 << 20
+    package static let mostBytes = 1 << 20
 
     /// When it was made: "2026-11-28T06:00:00Z".
     var made: [UInt8]

@@ -24,19 +24,24 @@ extension Store {
         if let changes = orderState.withLock({ $0.changes }) { return changes }
         let note = ErasureNote(try storage.orders())
         var changes = NamedChanges()
+        var names: [String] = []
         for line in note.lines {
             do {
                 guard let order = try order(line) else { continue }
-                let isForOthers = note.policy.mode == .nobody || (!line.json.isEmpty && note.policy.allows(line.json))
+                let isForOthers = !line.json.isEmpty && note.policy.allows(line.json)
+                let isErased = line.state == .open || line.state == .followed
+                if isErased, isForOthers { names.append(line.order) }
                 for (version, indexes) in order.what {
-                    if line.state == .open || line.state == .followed { changes.erased[version, default: []] += indexes }
+                    if isErased { changes.erased[version, default: []] += indexes }
+                    if isErased, isForOthers { changes.erasedAtPlaces[version, default: []] += indexes }
                     if line.state != .followed { changes.withheld[version, default: []] += indexes }
-                    if isForOthers { changes.ordered[version, default: []] += indexes }
+                    if isForOthers || note.policy.mode == .nobody { changes.ordered[version, default: []] += indexes }
                 }
             } catch let error as StoreError where error.code.isOfOne {
                 Log.write(.warning, "An order to erase values of \(description) cannot be read: \(error)")
             }
         }
+        if !names.isEmpty { changes.mark = Array(names.sorted().joined().utf8).withUnsafeBytes { SHA256.digest($0) } }
         orderState.withLock { state in if state.known?.stamp == known.stamp { state.changes = changes } }
         return changes
     }
@@ -148,6 +153,13 @@ extension Store {
             }
         }
         return try count(found)
+    }
+
+    /// Whether orders of other devices may count here.
+    package var followsOthers: Bool { get throws { try (knownOrders()?.policy.mode ?? .nobody) != .nobody } }
+    /// Follows the orders in versions that are at a place, before they are received.
+    package func followOrders(in found: [ReceivedVersion]) throws {
+        if try takeOrders(in: found, isValid: { _ in true }) { followNewOrders(true) }
     }
 
     /// Adds orders of others to the note.
@@ -319,6 +331,8 @@ struct NamedChanges {
     var erased: [VersionID: [Int]] = [:]
     /// Their bytes may be here, and are sent to nobody.
     var withheld: [VersionID: [Int]] = [:]
+    /// Their bytes are erased here and at places, and the SHA-256 of the names of these orders; nil if there are none.
+    var erasedAtPlaces: [VersionID: [Int]] = [:], mark: [UInt8]?
     /// Orders that others follow, too, name them.
     var ordered: [VersionID: [Int]] = [:]
 }

@@ -73,7 +73,7 @@ extension Store {
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
         let hasNewOrders = try takeOrders(in: received) { prepared[$0] != nil }
         // Values that are stored without bytes, since an order that counts here names them. They outlive the records.
-        let ordered = try orderedChanges(), lacking = try lackingBytes()
+        let ordered = try erasedChanges(), lacking = try lackingBytes()
         var stripped: [WrittenValue] = []
         do {
             for i in order {
