@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Callable
 
@@ -112,6 +113,46 @@ def test_a_device_without_the_policy_brings_bytes_back(way: str, opened: Callabl
             exchanged(a, place, way)
             assert_sound(a)
             assert_sound(stranger)
+
+
+@pytest.mark.parametrize("way", ["interchange", "bridged"])
+def test_single_files_are_cleaned(way: str, opened: Callable[..., llvs.Store], tmp_path: Path) -> None:
+    """The changes files of versions with erased values are written again, also if a device without the policy brings bytes back."""
+    place = tmp_path / "place"
+    with opened("a") as a, opened("b") as b, opened("stranger", None) as stranger:
+        first = a.make_version(insert={**SECRETS, "note": b"1"})
+        assert not stranger.unpack(a.pack()).problems
+        exchanged(a, place, way)
+        exchanged(b, place, way)
+        second = b.make_version(first, update={"small": b"a secret of b, which is erased as well, and long enough", "note": b"2"})
+        exchanged(b, place, way)
+        exchanged(a, place, way)
+        assert not nothing_in(place)
+        a.erase(*SECRETS)
+        exchanged(a, place, way)
+        assert nothing_in(place)
+        exchanged(b, place, way)
+        assert states(b) == ["followed"] and reads(b, second) == {**GONE, "note": b"2"}
+        assert nothing_in(place)
+        exchanged(stranger, place, way)
+        assert not nothing_in(place)
+        for store in (b, a):
+            exchanged(store, place, way)
+            assert nothing_in(place)
+            assert_sound(store)
+    with opened("new", None) as new:
+        exchanged(new, place, way)
+        assert reads(new, first) == {**FORGOTTEN, "note": b"1"} and reads(new, second) == {**FORGOTTEN, "note": b"2"}
+
+
+def nothing_in(place: Path) -> bool:
+    """Whether no file has the bytes, as they are or in base64."""
+    found = raw(place)
+    for value in (SECRETS["small"], SECRETS["vast"][:40], b"a secret of b, which is erased"):
+        texts = [base64.b64encode(bytes(before) + value)[4 if before else 0 : -4] for before in range(3)]
+        if value in found or any(text in found for text in texts):
+            return False
+    return True
 
 
 @pytest.mark.parametrize("receives", [True, False])

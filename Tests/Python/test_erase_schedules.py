@@ -20,6 +20,7 @@ from typing import Any, Optional
 import llvs
 import pytest
 from deep import IS_DEEP
+from test_erase_orders import id_of
 from test_erase_places import raw
 
 SHARED = b"what the members of a schedule share"
@@ -64,6 +65,8 @@ class World:
         rng = self.rng
         #: What each version stored under each id.
         self.saved: dict[tuple[str, str], bytes] = {}
+        #: The orders of members.
+        self.orders: set[str] = set()
         self.members = [Device(self, f"member {number}", True) for number in range(rng.choice((2, 2, 3, 4)))]
         self.hostile = Device(self, "hostile", False) if rng.random() < 0.5 else None
         self.devices = self.members + ([self.hostile] if self.hostile else [])
@@ -133,6 +136,7 @@ class World:
         else:
             report = device.store.erase(containing=data[:26], replacement=replacement)
         assert report.waiting == ()
+        self.orders |= set(report.orders)
         for made in report.made:
             for change in device.store.changes(made):
                 if change.id in self.ids and replacement is not None and change.kind.value in ("insert", "update"):
@@ -153,7 +157,7 @@ class World:
         by = [{"key": "0" * 16, "signature": "%064x" % self.rng.getrandbits(256)}]
         order = {"by": by, "format": 1, "made": "2026-11-28T06:00:00Z", "what": [{"changes": [0, 1, 2], "version": version}], "why": ""}
         data = json.dumps(order, sort_keys=True, separators=(",", ":")).encode()
-        device.store.make_version(base, insert={PREFIX + "%026d" % self.rng.getrandbits(64): data})
+        device.store.make_version(base, insert={id_of(data): data})
 
     def crash(self, device: Device) -> None:
         device.store.close()
@@ -222,7 +226,8 @@ class World:
         found: set[tuple[str, str]] = set()
         store = self.members[0].store
         for erasure in store.erasures():
-            if erasure.state is llvs.store.ErasureState.NOT_VALID:
+            assert (erasure.state is llvs.store.ErasureState.NOT_VALID) == (erasure.id not in self.orders)
+            if erasure.id not in self.orders:
                 continue
             value = store.value(erasure.id, at=erasure.version)
             assert value is not None and erasure.followed

@@ -39,7 +39,8 @@ struct PackErasing {
                         Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
                     }
                     guard case .inside = try payload.withUnsafeBytes(PackedVersion.form) else { continue }
-                    if let version = try PackedVersion.orders(in: PackedVersion.contents(entry.id, payload), payload) { found.append(version) }
+                    let version = try PackedVersion.orders(in: PackedVersion.contents(entry.id, payload), payload)
+                    if let version { found.append(version) }
                 }
             } catch is PackFault {
                 // The next retrieve reports it.
@@ -124,7 +125,9 @@ struct PackErasing {
             guard attempt.outcome != .replaced, let held = try run.notes.ids(of: name) else { return false }
             ids = held
         } else {
-            do { ids = try run.fetching.end(name, size > 0 ? size : PackListing.unknownSize).0.versions.map(\.id) } catch is PackFault { return false }
+            do {
+                ids = try run.fetching.end(name, size > 0 ? size : PackListing.unknownSize).0.versions.map(\.id)
+            } catch is PackFault { return false }
         }
         return try run.store.unknown(among: ids).isEmpty && !ids.contains { try run.store.hasForgotten($0) }
     }

@@ -6,6 +6,17 @@ extension Store {
     func erasedChanges() throws -> [VersionID: [Int]] { try namedChanges().erased }
     /// Returns the indexes of the changes whose bytes are erased here and at places, since the policy lets the orders count for others.
     package func changesErasedAtPlaces() throws -> [VersionID: [Int]] { try namedChanges().erasedAtPlaces }
+    /// Returns the ids of the values of a version whose bytes are erased here and at places.
+    package func idsErasedAtPlaces(of id: VersionID) throws -> Set<ValueID> {
+        guard let indexes = try changesErasedAtPlaces()[id], let place = recordPlaces(of: id).first else { return [] }
+        let wanted = Set(indexes)
+        var ids: Set<ValueID> = [], i = -1
+        try records.forEachChange(place) { entry, _ in
+            i += 1
+            if wanted.contains(i), !entry.id.starts(with: EraseOrder.reserved) { ids.insert(ValueID(unchecked: entry.id)) }
+        }
+        return ids
+    }
     /// Returns the SHA-256 of the names of these orders, which differs once there are others; nil if there are none.
     package func erasureMark() throws -> [UInt8]? { try namedChanges().mark }
 

@@ -31,7 +31,9 @@ extension Store {
                 .version
         }
         // A version with an id of the caller is the same whenever it is made again.
-        guard id == nil, let predecessor, let (changes, orders) = try keepingOrders(on: predecessor, changes) else { return try make(changes) }
+        guard id == nil, let predecessor, let (changes, orders) = try keepingOrders(on: predecessor, changes) else {
+            return try make(changes)
+        }
         let made = try orders.withBorrowed { try make(orders.isEmpty ? changes : BorrowedChanges(Array(changes) + Array($0))) }
         noteComplete(made.id)
         return made
