@@ -93,12 +93,14 @@ def erasures_command(what: Optional[str], order: Optional[str], is_json: bool) -
     "approve ORDER" follows an order that waits for a decision or a delay; "keep ORDER" keeps its bytes on this device. ORDER is what the
     list shows.
     """
-    if what is not None:
+    if what is None:
+        store = session().reading()
+    else:
         if order is None:
             raise Failure(f"give the order to {what}, as llvs erasures shows it", MISUSED)
-        name = order if order.startswith(_PREFIX) else _PREFIX + order
-        session().writing().store.decide_erasure(name, keep=what == "keep")
-    found = (session().reading() if what is None else session().writing().store).erasures()
+        store = session().writing().store
+        store.decide_erasure(order if order.startswith(_PREFIX) else _PREFIX + order, keep=what == "keep")
+    found = store.erasures()
     if is_json:
         output.show_json([{**erasure._asdict(), "followed": erasure.followed} for erasure in found])
     else:
