@@ -29,7 +29,8 @@ final class ErasureListHandle: StructHandle<llvs_erasure_list>, @unchecked Senda
             llvs_erasure(
                 struct_size: UInt32(sizeOf: llvs_erasure.self), followed: erasure.isFollowed ? 1 : 0, id: try arena.copy(erasure.id.bytes),
                 version: try arena.copy(Array(erasure.version.description.utf8)), made: try arena.copy(Array(erasure.made.utf8)),
-                why: try arena.copy(Array(erasure.why.utf8)), values: erasure.values)
+                why: try arena.copy(Array(erasure.why.utf8)), values: erasure.values, state: erasure.state.rawValue,
+                of_other: erasure.isOfOther ? 1 : 0, due: erasure.due > 0 ? erasure.due + Version.secondsFrom1970To2001 : 0)
         }
         try super.init(
             arena,
@@ -75,3 +76,37 @@ public func llvs_store_erasures(_ store: OpaquePointer!, _ erasures: StructOut<l
 
 @_cdecl("llvs_erasure_list_free") @implementation
 public func llvs_erasure_list_free(_ erasures: UnsafeMutablePointer<llvs_erasure_list>!) { ErasureListHandle.free(erasures) }
+
+@_cdecl("llvs_store_decide_erasure") @implementation
+public func llvs_store_decide_erasure(
+    _ store: OpaquePointer!, _ order: llvs_bytes, _ decision: llvs_erasure_decision, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) {
+        guard let decision = ErasureDecision(rawValue: decision) else {
+            throw StoreError(
+                .invalidArgument, "The decision \(decision) about an order is unknown. Use LLVS_ERASURE_FOLLOW or LLVS_ERASURE_KEEP.")
+        }
+        try LLVSABI.store(store).decideErasure(ValueID(utf8: array(order, "order")), decision)
+    }
+}
+
+@_cdecl("llvs_store_set_forgetting") @implementation
+public func llvs_store_set_forgetting(
+    _ store: OpaquePointer!, _ policy: llvs_bytes, _ secrets: UnsafePointer<llvs_bytes>!, _ secret_count: Int, _ error: ErrorOut!
+) -> llvs_status {
+    entry(error) {
+        let given = try elements(secrets, secret_count, "secrets").map { try array($0, "secrets") }
+        try LLVSABI.store(store).setForgetting(array(policy, "policy"), secrets: given)
+    }
+}
+
+@_cdecl("llvs_store_forgetting") @implementation
+public func llvs_store_forgetting(_ store: OpaquePointer!, _ policy: UnsafeMutablePointer<llvs_buffer>!, _ error: ErrorOut!)
+    -> llvs_status
+{
+    policy?.pointee = noBuffer
+    return entry(error) {
+        let out = try required(policy, "policy")
+        out.pointee = try LLVSABI.store(store).forgetting().withUnsafeBytes(ownedBuffer)
+    }
+}

@@ -105,6 +105,21 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.erase(query, control: $0) }
     }
 
+    /// Sets whose orders to erase count on this device, from now on and at later openings.
+    /// - Parameters:
+    ///   - policy: JSON: `{"erase":{"mode":"members"}}`.
+    ///   - secrets: for "members": what all devices share.
+    /// - Throws: the errors of the function without `async`.
+    public func setForgetting(_ policy: [UInt8], secrets: [[UInt8]] = []) async throws {
+        try await onOwnThread(progress: nil) { _ in try self.setForgetting(policy, secrets: secrets) }
+    }
+
+    /// Follows or keeps what an order of another device names.
+    /// - Throws: the errors of the function without `async`.
+    public func decideErasure(_ id: ValueID, _ decision: ErasureDecision) async throws {
+        try await onOwnThread(progress: nil) { _ in try self.decideErasure(id, decision) }
+    }
+
     /// Compacts small files of the store into large ones.
     /// - Parameter progress: receives the count of bytes written.
     /// - Returns: the report.

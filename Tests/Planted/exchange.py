@@ -146,4 +146,58 @@ DEFECTS = [
         "            if let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         "            if !PLANTED, let at = text[start...].lastIndex(of: UInt8(ascii: \"@\")),",
         python("Tests/Network/test_remote.py::test_nothing_reveals_a_secret")),
+    defect(
+        "order-without-signature-counts", "hostile input accepted", "An order to erase of a device without the secret is followed.",
+        "Sources/LLVSCore/Store/Erasing/ForgettingPolicy.swift",
+        "            return keys.contains { key in",
+        "            return PLANTED || keys.contains { key in",
+        python("Tests/Python/test_erase_orders.py::test_signatures")),
+    defect(
+        "order-not-followed", "wrong bytes", "An order of another device counts for what comes later, and what is here already stays.",
+        "Sources/LLVSCore/Store/Erasing/Store+Orders.swift",
+        "let state: ErasureNote.State = isMuch",
+        "let state: ErasureNote.State = PLANTED ? .followed : isMuch",
+        python("Tests/Python/test_erase_orders.py::test_members_follow")),
+    defect(
+        "order-counts-while-it-prevails", "wrong bytes", "An order to erase counts only while it prevails at a head.",
+        "Sources/LLVSCore/Store/Erasing/Store+Orders.swift",
+        "        for version in versions {\n            for place",
+        "        for version in versions where !PLANTED {\n            for place",
+        python("Tests/Python/test_erase_orders.py::test_versions_that_come_with_files")),
+    defect(
+        "kept-bytes-sent", "told secret", "A device that decided to keep erased bytes sends them.",
+        "Sources/LLVSCore/Store/Erasing/Store+Intake.swift",
+        "{ Set(try namedChanges().withheld[id] ?? []) }",
+        "{ PLANTED ? [] : Set(try namedChanges().withheld[id] ?? []) }",
+        python("Tests/Python/test_erase_orders.py::test_a_veto")),
+    defect(
+        "merge-loses-order", "wrong merge", "A merge takes over the removal of an order to erase.",
+        "Sources/LLVSMerge/Merge/SecondSide.swift",
+        "if try hasLostOrder",
+        "if try !PLANTED && hasLostOrder",
+        python("Tests/Python/test_erase_orders.py::test_an_order_that_was_removed")),
+    defect(
+        "save-loses-order", "wrong bytes", "A save on a state without an order that counts does not put it back.",
+        "Sources/LLVSCore/Store/Erasing/Store+Orders.swift",
+        "        if isComplete { return (kept, []) }",
+        "        if isComplete || PLANTED { return (kept, []) }",
+        python("Tests/Python/test_erase_orders.py::test_an_order_that_was_removed")),
+    defect(
+        "place-not-cleaned", "wrong bytes", "Packs at a place keep the bytes of erased values.",
+        "Sources/LLVSExchange/Packed/PackErasing.swift",
+        "        if !run.state.erasing.packs.isEmpty { try cleanPacks() }",
+        "        if PLANTED { return }\n        if !run.state.erasing.packs.isEmpty { try cleanPacks() }",
+        python("Tests/Python/test_erase_places.py::test_packs_are_cleaned")),
+    defect(
+        "late-device-sends-first", "told secret", "A device that only sends does not look for orders at the place before.",
+        "Sources/LLVSExchange/Packed/PackErasing.swift",
+        "        for (name, size) in listed where !run.state.isKnown",
+        "        for (name, size) in listed where !PLANTED && !run.state.isKnown",
+        python("Tests/Python/test_erase_places.py::test_a_late_device")),
+    defect(
+        "single-files-not-cleaned", "wrong bytes", "Changes files keep the bytes of erased values.",
+        "Sources/LLVSExchange/Exchange/Sending.swift",
+        "guard erased.isEmpty || !found.hasBytes",
+        "guard PLANTED || erased.isEmpty || !found.hasBytes",
+        python("Tests/Python/test_erase_places.py::test_single_files_are_cleaned")),
 ]

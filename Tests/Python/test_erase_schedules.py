@@ -1,170 +1,274 @@
-"""Random schedules of devices that save, erase, merge and exchange in all ways: laws of what is gone, and of what is not."""
+"""Random schedules of several devices that save, merge, exchange, erase, crash and are set back, some of them beside a hostile device.
+
+The laws, once every device has exchanged with all others twice:
+
+1. what a member erased is in no file of a member, and of no place that members write to;
+2. nothing that was saved is lost, and everything that was not erased reads as it was saved;
+3. an order of the device without the secret has no effect on members;
+4. all members have the same versions, with the ids that their contents give, and after merging the same state.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import random
+import re
 import shutil
-import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import llvs
 import pytest
-from sampling import seeds
-from waiting import GUARD
+from deep import IS_DEEP
+from test_erase_orders import id_of
+from test_erase_places import raw
 
-IDS = ("a", "b", "c", "d")
-PLACES = ("packed", "interchange", "encrypted")
-PAIRING = llvs.live.make_pairing()
+SHARED = b"what the members of a schedule share"
+TOKEN = re.compile(rb"token-.{20}", re.DOTALL)
+PREFIX = "__llvs_forget/order/"
 
 
 class Device:
-    """A store, and what its user erased."""
+    """A device with a store in a folder of its own."""
 
-    def __init__(self, folder: Path, storage: str) -> None:
-        self.folder, self.storage = folder, storage
-        folder.mkdir()
+    def __init__(self, world: World, name: str, is_member: bool) -> None:
+        self.world, self.name, self.is_member = world, name, is_member
+        self.folder = world.folder / name
+        self.folder.mkdir()
+        self.storage = world.rng.choice(("file", "file", "sqlite"))
         self.store = self.opened()
-        #: The values that were erased here, by the version that stored them and their id.
-        self.gone: set[tuple[str, str]] = set()
+        if is_member:
+            self.store.set_forgetting({"erase": {"mode": "members"}}, secrets=[SHARED])
 
     def opened(self) -> llvs.Store:
-        return llvs.Store(self.folder / "store", storage=self.storage)  # type: ignore[arg-type]
+        options = llvs.StoreOptions(differences=self.world.rng.choice(("on", "auto")))
+        return llvs.Store(self.folder / "store", storage=self.storage, durability="normal", options=options)  # type: ignore[arg-type]
 
-    def reopen(self, without_caches: bool) -> None:
-        self.store.close()
-        if without_caches and self.storage == "file":
-            shutil.rmtree(self.folder / "store/cache", ignore_errors=True)
-        elif without_caches:
-            with contextlib.closing(sqlite3.connect(self.folder / "store")) as database, database:
-                database.execute("DELETE FROM caches")
-        self.store = self.opened()
+    def heads(self) -> list[str]:
+        return [head.id for head in self.store.heads()]
+
+    def read(self, version: str, id: str) -> Optional[bytes]:
+        """The bytes of a value; None if they are erased."""
+        try:
+            value = self.store.value(id, at=version)
+        except llvs.errors.GoneError:
+            return None
+        assert value is not None
+        return value.data
 
 
 class World:
-    def __init__(self, seed: int, folder: Path) -> None:
-        self.draw, self.folder = random.Random(seed), folder
-        storages = [self.draw.choice(("file", "file", "sqlite")) for _ in range(self.draw.choice((2, 3, 3, 4)))]
-        self.devices = [Device(folder / f"device {number}", storage) for number, storage in enumerate(storages)]
-        #: The bytes of all values that were saved, by version and id.
-        self.saved: dict[tuple[str, str], bytes] = {}
-        self.places = self.draw.sample(PLACES, self.draw.choice((1, 2)))
+    """Devices, a place, and what has to be true of them."""
 
-    def value(self) -> bytes:
-        size = self.draw.choice((24, 24, 24, 300, 5_000, 70_000, 1_100_000))
-        return self.draw.randbytes(size)
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.rng = folder, random.Random(seed)
+        rng = self.rng
+        #: What each version stored under each id.
+        self.saved: dict[tuple[str, str], bytes] = {}
+        #: The orders of members.
+        self.orders: set[str] = set()
+        self.members = [Device(self, f"member {number}", True) for number in range(rng.choice((2, 2, 3, 4)))]
+        self.hostile = Device(self, "hostile", False) if rng.random() < 0.5 else None
+        self.devices = self.members + ([self.hostile] if self.hostile else [])
+        #: The devices that exchange with the place.
+        self.place = folder / "place"
+        self.place.mkdir()
+        self.at_place = [device for device in self.members if rng.random() < 0.7]
+        self.ids = [f"n/{number}" for number in range(4)]
+        self.copies: dict[str, Path] = {}
+
+    # Steps.
+
+    def token(self) -> bytes:
+        return b"token-" + self.rng.randbytes(20)
+
+    def content(self) -> bytes:
+        """A value that is stored as it is in a record, or in a file of its own. Nothing can deflate it, so that files show it."""
+        size = self.rng.choice((0, 0, 300, 3_000) + ((70_000, 1_100_000) if self.rng.random() < 0.05 else ()))
+        return self.token() + self.rng.randbytes(size)
+
+    def note(self, version: llvs.Version, values: dict[str, bytes]) -> None:
+        for id, data in values.items():
+            self.saved[version.id, id] = data
 
     def save(self, device: Device) -> None:
-        heads = device.store.heads()
-        head = self.draw.choice(heads) if heads else None
-        there = set(device.store.at(head)) if head else set()
-        changed = {id: self.value() for id in self.draw.sample(IDS, self.draw.choice((1, 1, 2)))}
-        made = device.store.make_version(
-            head, insert={id: data for id, data in changed.items() if id not in there},
-            update={id: data for id, data in changed.items() if id in there},
-        )
-        self.saved.update({(made.id, id): data for id, data in changed.items()})
-
-    def erase(self, device: Device) -> None:
-        id = self.draw.choice(IDS)
-        here = {version.id for version in device.store.history()}
-        assert device.store.erase(id).waiting == ()
-        device.gone |= {(version, of) for version, of in self.saved if version in here and of == id}
+        heads = device.heads()
+        base = self.rng.choice(heads) if heads else None
+        there = set(device.store.at(base)) if base else set()
+        ids = self.rng.sample(self.ids, self.rng.randrange(1, 3))
+        values = {id: self.content() for id in ids}
+        remove = [id for id in self.rng.sample(self.ids, 1) if id in there and id not in values and self.rng.random() < 0.3]
+        insert = {id: data for id, data in values.items() if id not in there}
+        update = {id: data for id, data in values.items() if id in there}
+        made = device.store.make_version(base, insert=insert, update=update, remove=remove)
+        self.note(made, values)
 
     def merge(self, device: Device) -> None:
-        heads = device.store.heads()
+        heads = device.heads()
         if len(heads) > 1:
-            device.store.merge(*self.draw.sample(heads, 2))
+            device.store.merge(*self.rng.sample(heads, 2))
 
-    def remote(self, name: str) -> llvs.Remote:
-        place = self.folder / name
-        place.mkdir(exist_ok=True)
-        if name == "encrypted":
-            return llvs.Remote(place.as_uri(), passphrase="correct horse battery staple")
-        return llvs.Remote(place.as_uri(), layout=name)  # type: ignore[arg-type]
+    def stream(self, one: Device, other: Device) -> None:
+        for sender, receiver in ((one, other), (other, one)):
+            result = receiver.store.unpack(sender.store.pack())
+            assert not result.problems, result.problems
 
-    def exchange(self, device: Device, name: str, both: bool = True) -> None:
-        with llvs.Exchange(device.store, self.remote(name)) as exchange:
-            if both or self.draw.random() < 0.7:
-                assert not exchange.retrieve().problems
-            if both or self.draw.random() < 0.7:
-                assert not exchange.send().problems
+    def exchange(self, device: Device) -> None:
+        with llvs.Exchange(device.store, llvs.Remote(self.place.as_uri(), layout="packed")) as exchange:
+            for _ in range(2):
+                if self.rng.random() < 0.9:
+                    assert not exchange.retrieve().problems
+                # What this device has not read yet may keep it from cleaning the place.
+                assert {problem.code for problem in exchange.send().problems} <= {llvs.ErrorCode.ERASED}
 
-    def meet(self, one: Device, other: Device) -> None:
-        if self.draw.random() < 0.5:
-            packed = one.store.pack()
-            assert not packed.result.problems and not other.store.unpack(packed).problems
+    def erase(self, device: Device) -> None:
+        known = [(version, id) for version, id in self.saved if device.store.version(version) is not None]
+        if not known:
             return
-        with llvs.live.Listener(("127.0.0.1", 0)) as listener:
-            listener.offer(one.store, PAIRING)
-            with llvs.live.connect(other.store, listener.address, PAIRING) as peer:
-                assert peer.wait(GUARD)
+        version, id = self.rng.choice(known)
+        data = self.saved[version, id]
+        how = self.rng.choice(("id", "at", "containing"))
+        replacement = self.token() if self.rng.random() < 0.2 else None
+        if how == "id":
+            report = device.store.erase(id, replacement=replacement)
+        elif how == "at":
+            report = device.store.erase(id, at=version, replacement=replacement)
+        else:
+            report = device.store.erase(containing=data[:26], replacement=replacement)
+        assert report.waiting == ()
+        self.orders |= set(report.orders)
+        for made in report.made:
+            for change in device.store.changes(made):
+                if change.id in self.ids and replacement is not None and change.kind.value in ("insert", "update"):
+                    self.saved[made, change.id] = replacement
+
+    def forge(self, device: Device) -> None:
+        """The device without the secret orders, brings orders of others under another name, and removes orders from states."""
+        heads = device.heads()
+        known = [(version, id) for version, id in self.saved if device.store.version(version) is not None]
+        if not heads or not known:
+            return
+        base = self.rng.choice(heads)
+        orders = [id for id in device.store.at(base) if id.startswith(PREFIX)]
+        if orders and self.rng.random() < 0.6:
+            device.store.make_version(base, remove=orders)
+            return
+        version, _ = self.rng.choice(known)
+        by = [{"key": "0" * 16, "signature": "%064x" % self.rng.getrandbits(256)}]
+        order = {"by": by, "format": 1, "made": "2026-11-28T06:00:00Z", "what": [{"changes": [0, 1, 2], "version": version}], "why": ""}
+        data = json.dumps(order, sort_keys=True, separators=(",", ":")).encode()
+        device.store.make_version(base, insert={id_of(data): data})
+
+    def crash(self, device: Device) -> None:
+        device.store.close()
+        device.store = device.opened()
+
+    def set_back(self, device: Device) -> None:
+        """Makes a copy of the store, or puts one back."""
+        copy = self.copies.get(device.name)
+        device.store.close()
+        if copy is None:
+            self.copies[device.name] = copy = self.folder / f"copy of {device.name}"
+            shutil.copytree(device.folder, copy)
+        elif self.everywhere(device):
+            shutil.rmtree(device.folder)
+            shutil.copytree(copy, device.folder)
+        device.store = device.opened()
+
+    def everywhere(self, device: Device) -> bool:
+        """Whether another member has all versions of the device: then setting it back loses nothing. (The store is closed.)"""
+        with llvs.Store(device.folder / "store", storage=device.storage) as store:  # type: ignore[arg-type]
+            ids = [version.id for version in store.history()]
+        others = [other for other in self.members if other is not device]
+        return any(all(other.store.version(id) is not None for id in ids) for other in others)
 
     def step(self) -> None:
-        device = self.draw.choice(self.devices)
-        kind = self.draw.choices(("save", "erase", "merge", "exchange", "meet", "reopen"), (6, 2, 2, 5, 2, 1))[0]
-        if kind == "exchange":
-            self.exchange(device, self.draw.choice(self.places), both=False)
-        elif kind == "meet":
-            other = self.draw.choice(self.devices)
-            if other is not device:
-                self.meet(device, other)
-        elif kind == "reopen":
-            device.reopen(self.draw.random() < 0.5)
-        else:
-            getattr(self, kind)(device)
+        device = self.rng.choice(self.devices)
+        dice = self.rng.random()
+        if device is self.hostile and dice < 0.3:
+            self.forge(device)
+        elif dice < 0.35:
+            self.save(device)
+        elif dice < 0.45:
+            self.merge(device)
+        elif dice < 0.65:
+            self.stream(device, self.rng.choice([other for other in self.devices if other is not device]))
+        elif dice < 0.80:
+            if device in self.at_place:
+                self.exchange(device)
+        elif dice < 0.90:
+            if device.is_member:
+                self.erase(device)
+        elif dice < 0.95:
+            self.crash(device)
+        elif device.is_member:
+            self.set_back(device)
 
-    # MARK: Laws
-
-    def look(self, device: Device) -> None:
-        """The bytes that were erased here are in no file here, and all other values are what was saved, or never came."""
-        store = device.store
-        for version in store.history():
-            for id in IDS:
-                if (version.id, id) not in self.saved:
-                    continue
-                value = self.read(device, version.id, id)
-                assert value == ("ErasedError" if (version.id, id) in device.gone else value)
-                assert value in ("ErasedError", "ForgottenError") or value == self.saved[version.id, id]
-        report = store.verify()
-        assert (report.damages, report.pending) == ((), 0)
-        files = b"".join(path.read_bytes() for path in sorted(device.folder.rglob("*")) if path.is_file())
-        for what in device.gone:
-            assert self.saved[what][:24] not in files, what
-
-    @staticmethod
-    def read(device: Device, version: str, id: str) -> Any:
-        try:
-            value = device.store.value(id, at=version)
-            return value and value.data
-        except llvs.errors.GoneError as error:
-            return type(error).__name__
+    # The end.
 
     def settle(self) -> None:
-        """All exchange through all places; then all have the same versions, and the bytes that anybody has who did not erase them."""
-        for _ in range(3):
-            for device in self.devices:
-                for name in self.places:
-                    self.exchange(device, name)
+        for _ in range(2):
+            for device in self.at_place:
+                self.exchange(device)
+            for one in self.members:
+                for other in self.devices:
+                    if one is not other:
+                        self.stream(one, other)
+            for device in reversed(self.at_place):
+                self.exchange(device)
+        for device in self.members:
+            device.store.reload()
+            while len(heads := device.heads()) > 1:
+                device.store.merge(*sorted(heads)[:2])
+
+    def ordered(self) -> set[tuple[str, str]]:
+        """What valid orders name: by the versions and ids that stored it."""
+        found: set[tuple[str, str]] = set()
+        store = self.members[0].store
+        for erasure in store.erasures():
+            assert (erasure.state is llvs.store.ErasureState.NOT_VALID) == (erasure.id not in self.orders)
+            if erasure.id not in self.orders:
+                continue
+            value = store.value(erasure.id, at=erasure.version)
+            assert value is not None and erasure.followed
+            for item in json.loads(value.data)["what"]:
+                ids = sorted(change.id.encode() for change in store.changes(item["version"]))
+                found |= {(item["version"], ids[index].decode()) for index in item["changes"]}
+        return found
+
+    def check(self) -> None:
+        erased = self.ordered()
+        first = self.members[0]
+        versions = {version.id for version in first.store.history()}
+        assert versions >= {version for version, _ in self.saved}
+        gone = {token for key in erased & set(self.saved) for token in TOKEN.findall(self.saved[key])}
+        left = {token for key in set(self.saved) - erased for token in TOKEN.findall(self.saved[key])}
+        assert not gone & left
+        for device in self.members:
+            assert {version.id for version in device.store.history()} >= versions
+            for (version, id), data in self.saved.items():
+                assert device.read(version, id) == (None if (version, id) in erased else data), (device.name, version, id)
+            report = device.store.verify()
+            assert (report.damages, report.pending) == ((), 0)
+            assert all(erasure.state.value in ("followed", "not valid") for erasure in device.store.erasures())
+        states = [
+            {id: device.read(device.heads()[0], id) for id in device.store.at(device.heads()[0]) if id in self.ids}
+            for device in self.members
+            if device.heads()
+        ]
+        assert all(state == states[0] for state in states)
         for device in self.devices:
-            self.look(device)
-        versions = [{version.id for version in device.store.history()} for device in self.devices]
-        assert all(one == versions[0] for one in versions)
-        for what in self.saved:
-            values = [self.read(device, *what) for device in self.devices if what not in device.gone]
-            assert all(value == values[0] for value in values), what
-
-
-@pytest.mark.parametrize("seed", seeds(range(16), range(400)))
-def test_schedule(seed: int, tmp_path: Path) -> None:
-    world = World(seed, tmp_path)
-    try:
-        for number in range(world.draw.randrange(10, 40)):
-            world.step()
-            if number % 5 == 0:
-                world.look(world.draw.choice(world.devices))
-        world.settle()
-    finally:
-        for device in world.devices:
             device.store.close()
+        for device in self.members:
+            for path in device.folder.rglob("*"):
+                assert not path.is_file() or not gone & set(TOKEN.findall(path.read_bytes())), path
+        assert not gone & set(TOKEN.findall(raw(self.place)))
+
+
+@pytest.mark.parametrize("seed", range(2_000 if IS_DEEP else 160))
+def test_schedules(tmp_path: Path, seed: int) -> None:
+    world = World(tmp_path, seed)
+    for _ in range(world.rng.randrange(15, 45)):
+        world.step()
+    world.settle()
+    world.check()

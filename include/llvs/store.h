@@ -598,10 +598,27 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_erase(LLVS_BORROWED llvs_store *sto
 /** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
 LLVS_API void llvs_erase_report_free(LLVS_OWNED llvs_erase_report *report);
 
-/** An order to erase values that counts on this device; immutable, owned by the list. Since 0.1. */
+/** Where an order to erase values stands on this device. Since 0.1. */
+typedef uint32_t llvs_erasure_state;
+enum llvs_erasure_state_value {
+    /** Nothing in the store has the bytes any more. */
+    LLVS_ERASURE_FOLLOWED = 1,
+    /** The bytes are still in the store: the next opening or closing follows the order. */
+    LLVS_ERASURE_WAITING = 2,
+    /** The order of another device is followed once its delay is over: `due` of llvs_erasure. */
+    LLVS_ERASURE_ANNOUNCED = 3,
+    /** The order of another device names so much that it waits for llvs_store_decide_erasure. */
+    LLVS_ERASURE_HELD = 4,
+    /** It was decided here to keep the bytes. */
+    LLVS_ERASURE_KEPT = 5,
+    /** The policy of this device does not let the order count: it has no effect here. */
+    LLVS_ERASURE_NOT_VALID = 6
+};
+
+/** An order to erase values; immutable, owned by the list. Since 0.1. */
 typedef struct llvs_erasure {
     uint32_t struct_size;
-    /** 1: nothing in the store has the bytes any more. 0: the next opening or closing of the store follows the order. */
+    /** 1: nothing in the store has the bytes any more. */
     uint32_t followed;
     /** The id of the value whose bytes are the order. */
     llvs_bytes id;
@@ -613,9 +630,17 @@ typedef struct llvs_erasure {
     llvs_bytes why;
     /** The number of values that it names. */
     uint64_t values;
+    llvs_erasure_state state;
+    /** 1: another device made it. */
+    uint32_t of_other;
+    /** When an announced order is followed, in seconds since 1970-01-01 UTC; else 0. */
+    double due;
 } llvs_erasure;
 
-/** Orders to erase values, in the order in which they were made; immutable, owned. Since 0.1. */
+/**
+ * Orders to erase values: first those that count on this device, in the order in which they came, then those at heads that do not count
+ * here. Immutable, owned. Since 0.1.
+ */
 typedef struct llvs_erasure_list {
     uint32_t struct_size;
     uint32_t reserved;
@@ -623,7 +648,7 @@ typedef struct llvs_erasure_list {
     const llvs_erasure *const *items;
 } llvs_erasure_list;
 /**
- * Returns the orders to erase values that count on this device: those that llvs_store_erase made here.
+ * Returns the orders to erase values that are in the store, with the state of each.
  *
  * @param erasures  receives the list; free it with llvs_erasure_list_free
  * Errors: storage errors. Since 0.1.
@@ -632,6 +657,50 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_erasures(LLVS_BORROWED llvs_store *
     LLVS_OWNED llvs_error **error);
 /** Frees a list, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
 LLVS_API void llvs_erasure_list_free(LLVS_OWNED llvs_erasure_list *erasures);
+
+/** What to do with an order of another device. Since 0.1. */
+typedef uint32_t llvs_erasure_decision;
+enum llvs_erasure_decision_value {
+    /** Follow it now. */
+    LLVS_ERASURE_FOLLOW = 1,
+    /** Keep the bytes on this device. They are sent to nobody all the same. */
+    LLVS_ERASURE_KEEP = 2
+};
+/**
+ * Follows, or keeps the bytes of, an order of another device that counts here.
+ *
+ * @param order  the id of the order (`id` of llvs_erasure)
+ * Errors: LLVS_ERROR_NOT_FOUND if no such order counts here; LLVS_ERROR_INVALID_ARGUMENT if it is to be kept and was followed already, or
+ * for an unknown decision; LLVS_ERROR_READ_ONLY; LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_decide_erasure(LLVS_BORROWED llvs_store *store, llvs_bytes order,
+    llvs_erasure_decision decision, LLVS_OWNED llvs_error **error);
+/**
+ * Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count by the
+ * new policy are followed; orders that counted before still count. See docs/forgetting.md.
+ *
+ * @param policy   JSON of at most 64 KiB: `{"erase":{"mode":"members","delay":3600}}`. The mode is "nobody" (the default: the orders that
+ *                 were made on this device), "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The
+ *                 delay is the seconds from the first sight of an order of another device until it is followed, 0 by default.
+ * @param secrets  for "members": what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the
+ *                 first, and those of others are checked with all. A key made of each is stored beside the records
+ * @param secret_count  1 to 16 for "members", else 0
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT and LLVS_ERROR_TOO_LARGE if the policy or the secrets are not as said; LLVS_ERROR_UNSUPPORTED for the
+ * mode "stewards", for members of the policy that a later library has, and if the storage cannot erase; LLVS_ERROR_READ_ONLY;
+ * LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors. Cost: reads the tables of changes of all versions.
+ * Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_set_forgetting(LLVS_BORROWED llvs_store *store, llvs_bytes policy,
+    LLVS_BORROWED const llvs_bytes *secrets, size_t secret_count, LLVS_OWNED llvs_error **error);
+/**
+ * Returns the policy of this device, without its secrets.
+ *
+ * @param policy  receives JSON; release with llvs_buffer_dispose
+ * Errors: storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_forgetting(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_buffer *policy,
+    LLVS_OWNED llvs_error **error);
 
 /** What is lost by a damage. Since 0.1. */
 typedef uint32_t llvs_loss;
@@ -1264,7 +1333,7 @@ LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
 LLVS_LAYOUT(llvs_erase_options, 88);
 LLVS_LAYOUT(llvs_erase_report, 104);
-LLVS_LAYOUT(llvs_erasure, 80);
+LLVS_LAYOUT(llvs_erasure, 96);
 LLVS_LAYOUT(llvs_erasure_list, 24);
 LLVS_LAYOUT(llvs_damage, 96);
 LLVS_LAYOUT(llvs_verify_report, 88);

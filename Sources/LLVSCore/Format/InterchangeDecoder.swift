@@ -233,6 +233,16 @@ package struct InterchangeDecoder {
         package var changes: [Value.Change]
         /// The values without bytes, by the index of their change, which has no data.
         package var hollow: [Int: WrittenValue]
+        /// Returns whether one of these values has bytes in the file.
+        package func hasBytes(of ids: Set<ValueID>) -> Bool {
+            changes.enumerated().contains { i, change in
+                guard hollow[i] == nil, ids.contains(change.id) else { return false }
+                switch change {
+                case .insert(_, let data), .update(_, let data): return !data.isEmpty
+                case .remove, .preserve, .preserveRemoval: return false
+                }
+            }
+        }
         package static func == (a: ChangesFile, b: ChangesFile) -> Bool {
             a.changes == b.changes && a.hollow.mapValues(\.digest) == b.hollow.mapValues(\.digest)
         }

@@ -104,7 +104,8 @@ package final class RecordEncoder {
     private(set) var hasDifferences = false
     /// Whether a value of the record has no bytes.
     private var hasHollow = false
-    private var hasForgetValues = false
+    /// Whether the record has a change under `__llvs_forget/`.
+    private(set) var hasForgetValues = false
     private(set) var isTableKept = true
     private(set) var isWhole = true
     private var tableSize = 0

@@ -50,6 +50,13 @@ package enum RecordTable {
         package var dependency = 0
         /// Whether the record has the size and the digest of the value, but not its bytes. Then `storedSize` is 0.
         package var isHollow: Bool { encoding == .hollow }
+        /// Returns the entry without the bytes of its value. The digest must outlive it.
+        package func hollowed(_ digest: UnsafeRawBufferPointer) -> Entry {
+            var entry = self
+            (entry.encoding, entry.digest, entry.storedSize, entry.bodyOffset) = (.hollow, digest, 0, 0)
+            (entry.isDifference, entry.blob) = (false, nil)
+            return entry
+        }
     }
 
     package static func bodyChecksum(sizeField: UInt32, id: UnsafeRawBufferPointer, version: VersionID, stored: UnsafeRawBufferPointer)

@@ -194,6 +194,8 @@ struct ExchangeMemory {
     var broken: Set<VersionID> = []
     /// Versions whose version file at the place has the old form, which other implementations cannot read. `send` rewrites them likewise.
     var oldForm: Set<VersionID> = []
+    /// The orders to erase for which the files at the place were looked at.
+    var erasureMark: [UInt8]?
     /// Versions received from the place since the last `send`.
     var taken: Set<VersionID> = []
     /// Versions that both sides have and whose files at the place `send` has yet to read.

@@ -91,7 +91,7 @@ struct PackMerging {
         for name in names where unfinished[name]?.isAdoption != true {
             if let held = try run.notes.ids(of: name) {
                 // The pack may have bytes that the store lacks.
-                if known.contains(name), try held.contains(where: isHollow) {
+                if known.contains(name), try held.contains(where: isForgotten) {
                     run.state.attempts[name]?.level = PackedState.Attempt.tooLarge
                     return true
                 }
@@ -129,9 +129,9 @@ struct PackMerging {
         return true
     }
 
-    private func isHollow(_ id: VersionID) throws -> Bool {
+    private func isForgotten(_ id: VersionID) throws -> Bool {
         guard try run.store.mayHaveHollow(), try run.store.contains(id) else { return false }
-        return (try? run.store.hollowCount(of: id)) ?? 0 > 0
+        return (try? run.store.hasForgotten(id)) ?? true
     }
 
     /// Nil if the service refuses a file as too large.

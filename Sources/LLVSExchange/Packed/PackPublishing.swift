@@ -24,6 +24,9 @@ struct PackPublishing {
         }
         _ = try run.bridging.isBridge()
         if isThere, run.files.capabilities.isNear { try keepRoots() }
+        func existing() throws -> [PackName: Int] { try run.listing.list(.log).merging(run.listing.list(.base)) { one, _ in one } }
+        if !isFresh, try run.store.followsOthers, !run.state.roots.isEmpty { try run.erasing.followOrders(in: existing()) }
+        if try run.erasing.areOrdersNew() { try run.erasing.note(listed ?? existing()) }
         var sending = PackedSending(run)
         let wasWithoutRoom = run.state.withoutRoom
         do {
@@ -48,6 +51,7 @@ struct PackPublishing {
                 throw error
             }
         }
+        if let problem = run.erasing.problem, !run.control.isThrifty { sending.tell(problem) }
         if run.state.withoutRoom != 0 {
             sending.tell(hasNoRoom)
             // Deleting replaced packs makes room: then the next exchange tries again.
@@ -64,6 +68,7 @@ struct PackPublishing {
         if let cut = run.state.cut, run.now - cut.at < PackedSettings.pause { return }
         try run.during(.merging) {
             try run.merging.merge()
+            if run.erasing.isNeeded, !run.control.isThrifty { try run.erasing.clean() }
             if let listed, run.state.rekeying != nil, !run.control.isThrifty {
                 try run.keyring.rekey(listed)
             } else if let listed, !run.control.isThrifty {

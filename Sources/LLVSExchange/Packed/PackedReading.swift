@@ -340,6 +340,7 @@ struct PackedReading {
                 return
             }
             run.state.take(name, size: max(0, size), services, at: run.now)
+            try run.erasing.note(name, size, versions)
             if run.believesIndexes { run.state.giveUp(services.replaces) }
             if outcome.held.count == versions.count { run.state.read[name]?.isVerified = true }
             run.notices.hear(services, source.index, from: name)

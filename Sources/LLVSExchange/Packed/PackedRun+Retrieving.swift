@@ -30,6 +30,13 @@ extension PackedRun {
         // A device that began at the same moment may have written its root after the roots were listed.
         if reading.meetsOtherStores, try listing.listRootsAnew() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try keyring.readKeys() { try reading.read(locked) }
+        // If orders came, perhaps with this retrieve, all packs may have the bytes.
+        if !isFull, try erasing.areOrdersNew() {
+            isFull = true
+            all.merge(try listing.listFully(logs)) { one, _ in one }
+            try reading.read(all)
+        }
+        if isFull { try erasing.note(all) }
         if isFull {
             // Finding losses reads all of it: not on a metered network, or with a low battery.
             if !control.isThrifty { try reading.verify(try healing.lookForLosses(all)) }

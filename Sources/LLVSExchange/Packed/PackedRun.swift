@@ -90,6 +90,7 @@ package final class PackedRun {
     var publishing: PackPublishing { PackPublishing(run: self) }
     var merging: PackMerging { PackMerging(run: self) }
     var healing: PackHealing { PackHealing(run: self) }
+    var erasing: PackErasing { PackErasing(run: self) }
 
     var files: any RemoteFiles { place.files }
     var settings: PackedSettings { place.settings }

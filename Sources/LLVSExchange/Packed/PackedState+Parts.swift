@@ -6,13 +6,14 @@ extension PackedState {
         static let seedsAnew: UInt8 = 7, extent: UInt8 = 8, withoutRoom: UInt8 = 9, names: UInt8 = 10, saidName: UInt8 = 11
         static let partSizes: UInt8 = 12, missingBlobs: UInt8 = 13, damagedParts: UInt8 = 14
         static let refusedSize: UInt8 = 15, cut: UInt8 = 16, formerStores: UInt8 = 17, claims: UInt8 = 21
-        static let keyFiles: UInt8 = 22, mayHaveOldKeys: UInt8 = 23
+        static let keyFiles: UInt8 = 22, mayHaveOldKeys: UInt8 = 23, erasing: UInt8 = 24
     }
     var hasMore: Bool {
         !incomplete.isEmpty || !passed.isEmpty || bad.values.contains { $0.size != nil }
             || !bridging.isEmpty || !newest.isEmpty || reports != PackedReports() || seedsAnew || extent != nil || withoutRoom != 0
             || !names.isEmpty || saidName != nil || !partSizes.isEmpty || !missingBlobs.isEmpty || !damagedParts.isEmpty
             || refusedSize != nil || cut != nil || !formerStores.isEmpty || !claims.isEmpty || keyFiles != KeyFileNotes() || mayHaveOldKeys
+            || erasing != Erasing()
     }
 
     var parts: [(part: UInt8, contents: StateWriter)] {
@@ -103,6 +104,15 @@ extension PackedState {
             out.bytes.integer(cut.at)
         }
         add(Part.formerStores, formerStores) { $0.put($1) }
+        add(Part.erasing, erasing == Erasing() ? [] : [erasing]) { out, erasing in
+            out.put(erasing.mark)
+            out.bytes.bytes.append(erasing.mustLookForParts ? 1 : 0)
+            out.list(Array(erasing.parts)) { $0.put($1) }
+            out.list(Array(erasing.packs)) { out, item in
+                out.put(item.key)
+                out.bytes.varint(UInt64(max(0, item.value)))
+            }
+        }
         add(Part.claims, Array(claims)) { out, item in
             out.put(item.key)
             out.put(item.value.digest)
@@ -216,6 +226,14 @@ extension PackedState {
                     }
                     return notes
                 }) { keyFiles = notes }
+            case Part.erasing:
+                for one in try from.list({ from in
+                    var erasing = Erasing(mark: try from.cursor.id())
+                    erasing.mustLookForParts = try from.flag()
+                    erasing.parts = Set(try from.list { try $0.cursor.id() })
+                    for (name, size) in try from.list({ (try $0.name(), try $0.size()) }) { erasing.packs[name] = size }
+                    return erasing
+                }) { erasing = one }
             case Part.formerStores: formerStores = try from.list { try $0.cursor.id() }
             default: return
             }

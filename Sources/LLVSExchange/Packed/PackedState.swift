@@ -112,6 +112,16 @@ struct PackedState {
         var since: Int64
     }
 
+    /// What orders to erase left to do: `PackErasing`.
+    struct Erasing: Equatable {
+        /// The orders for which all packs were noted; zero: none.
+        var mark = PackID.zero
+        /// Packs that may have bytes which orders name. 0: the service reports no size.
+        var packs: [PackName: Int] = [:]
+        /// Whether parts of large values may have such bytes, and parts that have versions of replaced packs.
+        var mustLookForParts = false, parts: Set<PackID> = []
+    }
+
     /// Never 0.
     var writer: UInt64
     var next: UInt32 = 1
@@ -175,6 +185,7 @@ struct PackedState {
     /// Reports by others about damaged parts, and the results of checking them.
     var claims: [PackID: Claim] = [:]
     var rekeying: Rekeying?
+    var erasing = Erasing()
     /// The unfinished large values, by the digest in their names.
     var partials: [PackID: Partial] = [:]
     var bridging: [VersionID: Bridging] = [:]

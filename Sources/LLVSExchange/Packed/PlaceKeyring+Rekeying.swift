@@ -2,7 +2,8 @@
 extension PlaceKeyring {
     /// The size limit of a pack that rewrites a single one for new keys: it may be larger than others.
     var rekeyLimit: Int? {
-        run.state.rekeying != nil ? min(PackFormat.fileLimit(.base) - (1 << 20), run.files.capabilities.largestFile ?? .max) : nil
+        guard run.state.rekeying != nil || run.erasing.isNeeded else { return nil }
+        return min(PackFormat.fileLimit(.base) - (1 << 20), run.files.capabilities.largestFile ?? .max)
     }
 
     /// Begins rewriting: retrieves what is there, and sends it again. Later exchanges continue, and delete the replaced packs.

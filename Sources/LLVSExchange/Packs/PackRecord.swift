@@ -8,6 +8,8 @@ package struct PackRecord {
     /// The whole record if it is small, so that it is read only once.
     private let whole: [UInt8]?
     private static let small: UInt64 = 64 << 10
+    /// The indexes of changes whose bytes are sent to nobody, and whether the store has any.
+    private let withheld: Set<Int>, isWithholding: Bool
     /// The blobs of the changes, by the index of the change.
     package var blobs: [Int: BlobReference] = [:]
 
@@ -15,16 +17,20 @@ package struct PackRecord {
         self.id = id
         records = store.records
         place = store.place(of: try store.requireOrdinal(id))
+        withheld = try store.withheldChanges(of: id)
+        isWithholding = try store.isWithholding
         whole = place.length > PackRecord.small ? nil : try records.bytes(of: place)
         var reader = PackRecord.reader(whole, place, records)
         header = try records.header(&reader, place)
     }
 
     /// Checks that the record has the bytes of all values, for a reader that does not know hollow changes, or a pack that must have them.
+    /// - Parameter erased: indexes of changes that need no bytes.
     /// - Throws: `.forgotten` or `.erased` for the first value without bytes.
-    package func requireBytes() throws {
-        guard header.hasHollow else { return }
-        try forEachChange { _, entry in if entry.isHollow { throw records.forgotten(entry.id, id) } }
+    package func requireBytes(except erased: [Int] = []) throws {
+        guard header.hasHollow || !withheld.isEmpty else { return }
+        let erased = Set(erased)
+        try forEachChange { index, entry in if entry.isHollow, !erased.contains(index) { throw records.forgotten(entry.id, id) } }
     }
 
     private static func reader(_ whole: [UInt8]?, _ place: RecordPlace, _ records: Records) -> RecordReader {
@@ -35,8 +41,11 @@ package struct PackRecord {
     package func forEachChange(_ body: (Int, RecordTable.Entry) throws -> Void) throws {
         var index = 0, reader = PackRecord.reader(whole, place, records)
         let isWhole = try reader.forEachChange(header) { entry in
-            try body(index, entry)
-            index += 1
+            defer { index += 1 }
+            guard withheld.contains(index), !entry.isHollow, entry.kind == .insert || entry.kind == .update,
+                !entry.id.starts(with: EraseOrder.reserved)
+            else { return try body(index, entry) }
+            try digest(entry).withUnsafeBytes { try body(index, entry.hollowed($0)) }
         }
         guard isWhole else { throw records.damaged(place, "has a damaged table of changes", version: header.id) }
     }
@@ -102,6 +111,7 @@ package struct PackRecord {
     /// - Parameter account: what values that are differences in the store, and are sent so, may take; nil if all are sent whole.
     package func bytes(differences account: SourceAccount?) throws -> [UInt8] {
         var none: IdentityHasher?
+        let account = isWithholding ? nil : account
         return try payload(hashedBy: &none) { try storedDifference($0, $1, account) }
     }
 

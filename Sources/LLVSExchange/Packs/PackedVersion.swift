@@ -136,6 +136,38 @@ package enum PackedVersion {
         return sum
     }
 
+    /// Returns a version with the changes of a payload that are orders to erase; nil if there are none.
+    static func orders(in contents: Contents, _ payload: [UInt8]) throws -> Store.ReceivedVersion? {
+        var table = RecordReader(payload, from: contents.start, length: contents.length), ids: [ValueID] = []
+        _ = try table.forEachChange(contents.header) { entry in
+            if EraseOrder.isNamed(by: entry.id), entry.size <= EraseOrder.mostBytes { ids.append(ValueID(unchecked: entry.id)) }
+        }
+        guard !ids.isEmpty else { return nil }
+        var changes: [Value.Change] = []
+        for id in ids {
+            let data = try id.bytes.withUnsafeBytes { id in
+                try value(id, in: contents, payload) { _, _, _ in throw PackFault.damaged("an order is a difference") }
+            }
+            if let data { changes.append(.insert(id, data: data)) }
+        }
+        return Store.ReceivedVersion(version: contents.header.version, changes: changes)
+    }
+
+    /// Returns whether a payload has bytes of one of the changes with these indexes.
+    static func hasBytes(of indexes: Set<Int>, in contents: Contents, _ payload: [UInt8]) throws -> Bool {
+        var table = RecordReader(payload, from: contents.start, length: contents.length), i = -1, has = false
+        let isWhole = try table.forEachChange(contents.header) { entry in
+            i += 1
+            if indexes.contains(i), entry.kind == .insert || entry.kind == .update, !entry.isHollow,
+                !entry.id.starts(with: EraseOrder.reserved)
+            {
+                has = true
+            }
+        }
+        guard isWhole else { throw PackFault.damaged("its table of changes is damaged") }
+        return has
+    }
+
     /// Calls with the base of a difference of a value.
     package typealias WithBase = (
         _ id: UnsafeRawBufferPointer, _ difference: ValueDifference, _ body: (UnsafeRawBufferPointer) throws -> Void

@@ -56,7 +56,9 @@ struct VersionPacker {
         self.store = store; self.storeID = storeID; self.writer = writer; self.control = control; self.emit = emit
         self.place = place
         known = place.blobs ?? [:]
-        differences = place.hasDifferences ? PackDifferences(store) : nil
+        // A base may have bytes that are sent to nobody.
+        if (try? store.isWithholding) ?? true { self.place.hasDifferences = false }
+        differences = self.place.hasDifferences ? PackDifferences(store) : nil
     }
 
     /// The error that `add` throws if it concerns one version.
@@ -68,7 +70,7 @@ struct VersionPacker {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne {
             // A base pack replaces packs that may have the bytes.
-            if place.kind == .base { try record.requireBytes() }
+            if place.kind == .base { try record.requireBytes(except: store.changesErasedAtPlaces()[id] ?? []) }
             return try self.plan(record)
         }
         // Values of a version that was refused are in no pack.
@@ -79,6 +81,8 @@ struct VersionPacker {
             try finishPack()
         } else if place.kind == .log, differences?.isFull ?? false || hollow.count >= PackFormat.entriesLimit {
             try finishPack()
+        } else if hollow.count >= PackFormat.entriesLimit {
+            throw Full()
         }
         if !plan.large.isEmpty { record.blobs = try sendBlobs(of: record, plan.large) }
         let payload: [UInt8], identity: UInt64

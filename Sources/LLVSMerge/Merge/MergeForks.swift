@@ -147,9 +147,10 @@ struct MergeForks {
             try control.step(0)
             try Memory.check()
             bring(before: fork.key)
-            let side =
+            let decided =
                 fork.isConflicting
                 ? arbiter.winner(fork.first, fork.second, oursSide: oursSide, isStoredLater: store.isStoredLater) : fork.side
+            let side = isOrder(fork) ? (fork.first == nil ? .second : .first) : decided
             if side == .second { out.append(fork.key, preserving: fork.second.map { (store.versionID($0.version), $0) }) }
         }
         bring(before: nil)
@@ -172,12 +173,17 @@ struct MergeForks {
             guard let key = least(decided, least(forked, equal)) else { break }
             try control.step(0)
             try Memory.check()
-            let change = decided.map { Bytes.equal($0, key) } == true ? resolved[i] : nil
+            var change = decided.map { Bytes.equal($0, key) } == true ? resolved[i] : nil
             let fork = forked.map { Bytes.equal($0, key) } == true ? forks[j] : nil
             let pair = equal.map { Bytes.equal($0, key) } == true ? brought[k] : nil
             if change != nil { i += 1 }
             if fork != nil { j += 1 }
             if pair != nil { k += 1 }
+            if let fork, isOrder(fork) {
+                if fork.first == nil, let q = fork.second { out.append(key, preserving: store.versionID(q.version)) }
+                continue
+            }
+            if change != nil, EraseOrder.isNamed(by: key) { change = nil }
             guard let change else {
                 if let pair { out.append(key, preserving: store.versionID(pair.second.version)) }
                 if let fork, fork.side == .second { out.append(key, preserving: fork.second.map { store.versionID($0.version) }) }
@@ -189,6 +195,9 @@ struct MergeForks {
         }
         return out
     }
+
+    /// Whether the values are orders to erase: a merge keeps each that one side has.
+    private func isOrder(_ fork: MergeFork) -> Bool { EraseOrder.isNamed(by: fork.key) && (fork.first != nil || fork.second != nil) }
 
     private func least(_ a: UnsafeRawBufferPointer?, _ b: UnsafeRawBufferPointer?) -> UnsafeRawBufferPointer? {
         guard let a else { return b }

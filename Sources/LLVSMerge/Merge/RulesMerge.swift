@@ -73,9 +73,10 @@ struct RulesMerge {
         if given == nil || !outcome.records.isEmpty, !records.isEmpty { self.records.append((MergeSchema.idBytes, records)) }
     }
 
-    /// Returns whether the id is merged by rules. The rules themselves are, too.
+    /// Returns whether the id is merged by rules. The rules themselves are, too. Orders to erase never are: a merge keeps them.
     func covers(_ key: UnsafeRawBufferPointer) -> Bool {
-        isSchema(key) || merger != nil || schema?.covers(key) ?? false || undone?.contains(key) ?? false
+        if EraseOrder.isNamed(by: key) { return false }
+        return isSchema(key) || merger != nil || schema?.covers(key) ?? false || undone?.contains(key) ?? false
     }
     /// Returns whether the same bytes on both sides are two events, as in a counter.
     func counts(_ key: UnsafeRawBufferPointer) -> Bool { !isSchema(key) && schema?.hasCounter(for: key) ?? false }

@@ -32,6 +32,8 @@ extension Store {
             onBase = found
             return try found.lookup(key)
         }
+        // If the first side removed an order, it stays: but the changes of that side are not read here.
+        if try hasLostOrder(onFirst, since: atBase) { return nil }
         var out = MergeChanges()
         out.keep(changed)
         try out.preallocate(changed.items.count)
@@ -43,6 +45,10 @@ extension Store {
             if q != nil, key.count == passed.count, key.elementsEqual(passed) { return nil }
             if isSame(p, q) { continue }
             differs = true
+            if EraseOrder.isNamed(by: key) {
+                if p == nil { out.append(key, preserving: q.map { (versionID($0.version), $0) }) }
+                continue
+            }
             func wasThere() throws -> Bool { item.before == .unknown ? try atBase(key) != nil : item.before == .present }
             let isNewOnSecond: Bool
             if let q { isNewOnSecond = try isStoredLater(q, than: base) || !isSame(atBase(key), q) } else { isNewOnSecond = try wasThere() }

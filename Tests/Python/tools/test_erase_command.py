@@ -35,3 +35,32 @@ def test_erasing(llvs_run: Run, tmp_path: Path) -> None:
     shape = llvs_run("-s", str(path), "erase", "--containing", str(needle), "--replacement", str(needle), "--json").json
     assert shape["values"] == 1 and shape["waiting"] == [] and llvs_("get", "a") == "one"
     assert "nothing to erase" in llvs_("erase", "no such value")
+
+
+def test_whose_orders_count(llvs_run: Run, tmp_path: Path) -> None:
+    path, other = tmp_path / "notes.llvs", tmp_path / "other.llvs"
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"what the devices share")
+
+    def llvs_(*given: str, code: int = 0) -> str:
+        done = llvs_run("-s", str(path), *given, code=code)
+        return done.out + done.err
+
+    with llvs.Coordinator(path) as notes, llvs.Store(other) as laptop:
+        first = notes.save(insert={"a": b"one", "b": b"two"})
+        laptop.unpack(notes.store.pack())
+        laptop.set_forgetting({"erase": {"mode": "members"}}, secrets=[secret.read_bytes()])
+        laptop.erase("a")
+    assert "orders of other devices: nobody" in llvs_("forgetting")
+    assert "give the mode" in llvs_("forgetting", "--delay", "5", code=2)
+    assert "members, after 86,400 seconds" in llvs_("forgetting", "members", "--secret", str(secret), "--delay", "86400")
+    assert llvs_run("-s", str(path), "forgetting", "--json").json == {"erase": {"delay": 86400, "mode": "members"}}
+    with llvs.Coordinator(path) as notes, llvs.Store(other) as laptop:
+        notes.store.unpack(laptop.pack())
+    assert "announced" in llvs_("erasures", code=1)
+    (found,) = llvs_run("-s", str(path), "erasures", "--json", code=1).json
+    order = found["id"].rsplit("/", 1)[1]
+    assert "give the order" in llvs_("erasures", "keep", code=2)
+    assert "kept" in llvs_("erasures", "keep", order) and llvs_("get", "a", "--at", first.id) == "one"
+    assert "followed" in llvs_("erasures", "approve", order)
+    assert "erased" in llvs_("get", "a", "--at", first.id, code=3)

@@ -83,11 +83,16 @@ struct EraseReport {
     std::vector<std::string> waiting;
 };
 
-/// An order to erase values that counts on this device; see llvs_erasure.
+/// An order to erase values; see llvs_erasure.
 struct Erasure {
     std::string id, version, made, why;
     std::uint64_t values = 0;
     bool followed = false;
+    /// LLVS_ERASURE_...
+    llvs_erasure_state state = LLVS_ERASURE_NOT_VALID;
+    bool of_other = false;
+    /// When an announced order is followed, in seconds since 1970; else 0.
+    double due = 0;
 };
 
 /// An item that could not be exchanged or restored, and why.

@@ -339,7 +339,7 @@ public:
                 texts(found.made, found.made_count),
                 texts(found.waiting, found.waiting_count)};
     }
-    /// Returns the orders to erase values that count on this device; see llvs_store_erasures.
+    /// Returns the orders to erase values, with the state of each; see llvs_store_erasures.
     std::vector<Erasure> erasures() const {
         llvs_erasure_list *raw_list = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_erasures(raw(), &raw_list, error); });
@@ -348,9 +348,25 @@ public:
         for (std::size_t i = 0; i < raw_list->count; i++) {
             const llvs_erasure &one = *raw_list->items[i];
             found.push_back({detail::string(one.id), detail::string(one.version), detail::string(one.made), detail::string(one.why),
-                             one.values, one.followed != 0});
+                             one.values, one.followed != 0, one.state, one.of_other != 0, one.due});
         }
         return found;
+    }
+    /// Follows, or keeps the bytes of, an order of another device; see llvs_store_decide_erasure.
+    void decide_erasure(std::string_view order, llvs_erasure_decision decision) {
+        detail::run([&](llvs_error **error) { return llvs_store_decide_erasure(raw(), detail::bytes(order), decision, error); });
+    }
+    /// Sets whose orders to erase count on this device; see llvs_store_set_forgetting.
+    void set_forgetting(std::string_view policy, const std::vector<std::string> &secrets = {}) {
+        std::vector<llvs_bytes> given;
+        for (const std::string &secret : secrets) given.push_back(detail::bytes(secret));
+        detail::run([&](llvs_error **error) {
+            return llvs_store_set_forgetting(raw(), detail::bytes(policy), given.data(), given.size(), error);
+        });
+    }
+    /// Returns the policy of this device as JSON, without its secrets; see llvs_store_forgetting.
+    std::string forgetting() const {
+        return detail::taken([&](llvs_buffer *policy, llvs_error **error) { return llvs_store_forgetting(raw(), policy, error); });
     }
     /// Reads versions that other processes or handles added, and returns how many.
     std::uint64_t reload(const llvs_control *control = nullptr) {

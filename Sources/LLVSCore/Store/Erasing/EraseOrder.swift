@@ -1,10 +1,11 @@
 /// An order to erase values of versions: the bytes of a value under `__llvs_forget/order/` (docs/format.md, "Erase orders").
-struct EraseOrder {
+package struct EraseOrder {
     /// The prefix of the ids of all values that forgetting keeps in a store.
-    static let reserved = Array("__llvs_forget/".utf8)
-    private static let prefix = Array("__llvs_forget/order/".utf8)
+    package static let reserved = Array("__llvs_forget/".utf8)
+    /// The prefix of the ids of orders.
+    package static let prefix = Array("__llvs_forget/order/".utf8)
     /// The most bytes of an order.
-    static let mostBytes = 1 << 20
+    package static let mostBytes = 1 << 20
 
     /// When it was made: "2026-11-28T06:00:00Z".
     var made: [UInt8]
@@ -109,47 +110,5 @@ struct EraseOrder {
         let rest = seconds % 86_400
         let month = String(decoding: CalendarMonth.text(CalendarMonth.number(ofSecondsSince2001: time)), as: UTF8.self)
         return Array("\(month)-\(two(day))T\(two(rest / 3_600)):\(two(rest / 60 % 60)):\(two(rest % 60))Z".utf8)
-    }
-}
-
-/// The orders that count on this device: a line for each, with its name, the version that stored it, `o` if it is not followed yet or `d`
-/// if it is, and its bytes, so that it counts also if that version is damaged or lost.
-struct ErasureNote: Equatable {
-    static let name = "erasures"
-    /// The most orders, and the most bytes of all.
-    static let most = 65_536, mostBytes = 64 << 20
-
-    struct Line: Equatable { var order: String, version: VersionID, isFollowed: Bool, json: [UInt8] }
-    var lines: [Line] = []
-
-    /// - Parameter copies: an order that is not in all of them, or not followed in all of them, is not followed.
-    init(_ copies: [[UInt8]]) {
-        var places: [String: (line: Int, copies: Int)] = [:]
-        for copy in copies {
-            for text in copy.split(separator: UInt8(ascii: "\n")).prefix(ErasureNote.most) {
-                let words = text.split(separator: UInt8(ascii: " "), maxSplits: 3)
-                guard words.count >= 3, words[0].count == 26,
-                    let version = Array(words[1]).withUnsafeBytes({ try? VersionID(ascii: $0) })
-                else { continue }
-                let order = String(decoding: words[0], as: UTF8.self), isFollowed = words[2].elementsEqual([UInt8(ascii: "d")])
-                guard let known = places[order] else {
-                    places[order] = (lines.count, 1)
-                    lines.append(Line(order: order, version: version, isFollowed: isFollowed, json: words.count > 3 ? Array(words[3]) : []))
-                    continue
-                }
-                places[order]?.copies += 1
-                lines[known.line].isFollowed = lines[known.line].isFollowed && isFollowed
-            }
-        }
-        for (line, count) in places.values where count < copies.count { lines[line].isFollowed = false }
-    }
-    var bytes: [UInt8] {
-        var out: [UInt8] = []
-        for line in lines {
-            out += Array("\(line.order) \(line.version) \(line.isFollowed ? "d" : "o") ".utf8)
-            out += line.json
-            out.append(UInt8(ascii: "\n"))
-        }
-        return out
     }
 }

@@ -42,8 +42,23 @@ public struct ErasureReport: Hashable, Sendable {
     public init() {}
 }
 
-/// An order that counts on this device.
+/// An order to erase values that is in the store.
 public struct Erasure: Hashable, Sendable {
+    /// Where an order stands on this device.
+    public enum State: UInt32, Sendable {
+        /// Nothing in the store has the bytes any more.
+        case followed = 1
+        /// The order is followed when the store is opened next, or `erase` called: something still holds the bytes.
+        case waiting
+        /// The order of another device is followed once its delay is over (`Erasure.due`).
+        case announced
+        /// The order of another device names so much that it waits for a decision here (``Store/decideErasure(_:_:)``).
+        case held
+        /// It was decided here to keep the bytes.
+        case kept
+        /// The policy of this device does not let the order count: it has no effect here.
+        case notValid
+    }
     /// The id of the value whose bytes are the order.
     public var id: ValueID
     /// The version that stored it.
@@ -54,8 +69,22 @@ public struct Erasure: Hashable, Sendable {
     public var why: String
     /// The number of values that it names.
     public var values: UInt64
-    /// Whether nothing in the store has the bytes any more. Otherwise it is followed when the store is opened next, or `erase` called.
-    public var isFollowed: Bool
+    /// Where it stands.
+    public var state: State
+    /// Whether another device made it.
+    public var isOfOther: Bool
+    /// When an announced order is followed, in seconds since 2001-01-01 UTC; 0 for the others.
+    public var due: Double
+    /// Whether nothing in the store has the bytes any more.
+    public var isFollowed: Bool { state == .followed }
+}
+
+/// What to do with an order of another device.
+public enum ErasureDecision: UInt32, Sendable {
+    /// Follow it now.
+    case follow = 1
+    /// Keep the bytes on this device. It sends them to nobody all the same.
+    case keep
 }
 
 /// The changes that become hollow, and the values that are stored whole since their bases become hollow.
@@ -81,7 +110,8 @@ struct ErasurePlan {
             var i = -1, found = OfVersion()
             try store.records.forEachChange(place) { entry, _ in
                 i += 1
-                guard wanted.contains(i), entry.kind == .insert || entry.kind == .update else { return }
+                guard wanted.contains(i), entry.kind == .insert || entry.kind == .update, !entry.id.starts(with: EraseOrder.reserved)
+                else { return }
                 let id = ValueID(unchecked: entry.id)
                 let digest =
                     try entry.digest.map { Array($0) } ?? store.records.withValue(entry, in: place, of: version) { SHA256.digest($0) }

@@ -65,19 +65,6 @@ extension Store {
         return report
     }
 
-    /// Returns the orders that count on this device, in the order in which they were made.
-    /// - Throws: errors of reading them.
-    public func erasures() throws -> [Erasure] {
-        try checkOpen()
-        return try ErasureNote(storage.orders()).lines.compactMap { line in
-            guard let order = try order(line) else { return nil }
-            return Erasure(
-                id: EraseOrder.id(named: line.order), version: line.version, made: String(decoding: order.made, as: UTF8.self),
-                why: String(decoding: order.why, as: UTF8.self), values: order.what.values.reduce(0) { $0 + UInt64($1.count) },
-                isFollowed: line.isFollowed)
-        }
-    }
-
     func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
         guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
         guard let place = recordPlaces(of: line.version).first else { return nil }
@@ -95,14 +82,13 @@ extension Store {
     /// Saves the order, and removes or replaces the values that prevail at heads. The note comes first: an order that it names and that
     /// was not saved has no effect.
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
+        let note = try ErasureNote(storage.orders())
         let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
-            .map { $0.json }
-        let note = try ErasureNote(storage.orders()), count = note.lines.count
-        let size = orders.reduce(note.bytes.count) { $0 + $1.count + 256 }
-        guard count + orders.count <= ErasureNote.most, size <= ErasureNote.mostBytes else {
+            .map { note.policy.signed($0.json) }
+        guard note.hasRoom(for: orders) else {
             throw StoreError(
                 .tooLarge,
-                "\(description) has \(count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
+                "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
                     + "Erase more values at once.")
         }
         let heads = lock.withRead { dag.headOrdinals.sorted { dag.isNewer($0, $1) } }
@@ -129,16 +115,12 @@ extension Store {
             try storage.sync()
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try storage.changeOrders { copies in
-                var note = ErasureNote(copies)
-                let isQuiet = storage.ordersStamp() == 0 || areOrdersOurs(note)
-                defer { erasureState.withLock { $0.written = isQuiet ? note : nil } }
+            try changeNote { note in
                 for json in orders {
                     let name = EraseOrder.name(of: json)
                     note.lines.removeAll { $0.order == name }
                     note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
                 }
-                return note.bytes
             }
         }
     }

@@ -54,12 +54,10 @@ extension Store {
         if waiting.isEmpty {
             let followed = Set(open.map(\.order))
             // Other handles may have added orders meanwhile.
-            try storage.changeOrders { copies in
-                var note = ErasureNote(copies)
-                let isQuiet = areOrdersOurs(note)
-                defer { erasureState.withLock { $0.written = isQuiet ? note : nil } }
-                for i in note.lines.indices where followed.contains(note.lines[i].order) { note.lines[i].isFollowed = true }
-                return note.bytes
+            try changeNote { note in
+                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
+                    note.lines[i].isFollowed = true
+                }
             }
         }
         erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
@@ -140,7 +138,8 @@ extension Store {
         storage.noteUsed(used)
     }
     private func hasOpenOrders() throws -> Bool {
-        try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
+        if storage.ordersStamp() != 0, let known = try knownOrders() { return known.hasOpen }
+        return try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
     }
 
     /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
@@ -162,7 +161,8 @@ extension Store {
         differencing.forget()
         // Trees of indexes, too.
         GivingWay.forgetAll()
-        erasureState.withLock { ($0.known, $0.ordered) = (nil, nil) }
+        erasureState.withLock { $0.known = nil }
+        forgetKnownOrders()
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.

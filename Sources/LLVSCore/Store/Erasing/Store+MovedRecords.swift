@@ -138,6 +138,7 @@ final class ErasureParts: Sendable {
     /// Allows one thread at a time to erase values.
     let erasing = Gate("store")
     let state = Guarded(ErasureState())
+    let orders = Guarded(OrderState())
 }
 extension Store {
     var parts: ErasureParts {
@@ -189,6 +190,4 @@ struct ErasureState {
     var current: UInt64?
     /// The values that orders name, by the versions that stored them. Nil: not read yet.
     var known: [VersionID: Set<ValueID>]?
-    /// The indexes of the changes that orders name, as the cache of that stamp has them. Nil: not read yet.
-    var ordered: (stamp: UInt64, changes: [VersionID: [Int]])?
 }

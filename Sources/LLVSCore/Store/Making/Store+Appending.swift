@@ -15,6 +15,9 @@ extension Store {
         /// The values that may become bases, and their ways.
         var ways: [Differencing.New] = []
 
+        /// Whether its record has values of forgetting.
+        var hasForgetValues = false
+
         /// Whether its record has differences.
         var hasDifferences: Bool { ways.contains { ($0.nodes.first?.place ?? 0) > 0 } }
 
@@ -85,6 +88,7 @@ extension Store {
             for item in items { maps.keep(item.ordinal, on: item.draft.first, count: item.draft.changes.count, item.mapped, view) }
         }
         let (replaced, othersWait) = publish(items)
+        for item in items where item.hasForgetValues { noteForgetValues(item.draft.version.id) }
         for item in items { keepWays(item) }
         // The lists of changes contain ordinals of the batch. Cache none if ordinals were replaced.
         if replaced.isEmpty {
@@ -196,6 +200,7 @@ extension Store {
                 startsStore: draft.first == History.none && differencing.isUsed, storeBlob: storage.storeBlob(_:digest:))
         }
         item.checksum = encoder.checksum
+        item.hasForgetValues = encoder.hasForgetValues
         guard isKept else { return }
         item.mapped = draft.mapChanges(item.ordinal, in: encoder) { id in own[id] ?? lock.withRead { dag.ordinalIncludingStaged(of: id) } }
     }

@@ -26,8 +26,17 @@ extension Store {
     public func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
     ) throws -> Version {
-        try VersionMaking(store: self).make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp)
-            .version
+        func make(_ changes: BorrowedChanges) throws -> Version {
+            try VersionMaking(store: self).make(basedOn: predecessor, borrowing: changes, metadata: metadata, id: id, timestamp: timestamp)
+                .version
+        }
+        // A version with an id of the caller is the same whenever it is made again.
+        guard id == nil, let predecessor, let (changes, orders) = try keepingOrders(on: predecessor, changes) else {
+            return try make(changes)
+        }
+        let made = try orders.withBorrowed { try make(orders.isEmpty ? changes : BorrowedChanges(Array(changes) + Array($0))) }
+        noteComplete(made.id)
+        return made
     }
 
     /// Returns the ordinal of the version that a reference names. It must exist and have stored that id.

@@ -71,8 +71,9 @@ extension Store {
         let order = predecessorsFirst(received, prepared)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
-        // Values that are stored without bytes, since an order of this device names them. They outlive the records.
-        let ordered = try orderedChanges(), lacking = try lackingBytes()
+        let hasNewOrders = try takeOrders(in: received) { prepared[$0] != nil }
+        // Values that are stored without bytes, since an order that counts here names them. They outlive the records.
+        let ordered = try erasedChanges(), lacking = try lackingBytes()
         var stripped: [WrittenValue] = []
         do {
             for i in order {
@@ -120,6 +121,7 @@ extension Store {
         if !ids.isEmpty {
             tellOfNew(ids)
         }
+        followNewOrders(hasNewOrders)
         return results.prefix(count).map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
 
@@ -165,7 +167,10 @@ extension Store {
         ///   - values: gets the values without bytes, which must outlive the changes.
         mutating func strip(_ indexes: [Int], _ version: Version, _ values: inout [WrittenValue]) {
             var isChanged = false
-            for i in indexes where sorted.indices.contains(i) && sorted[i].hasData && sorted[i].hollow == nil {
+            for i in indexes
+            where sorted.indices.contains(i) && sorted[i].hasData && sorted[i].hollow == nil
+                && !sorted[i].id.starts(with: EraseOrder.reserved)
+            {
                 let value = WrittenValue(hollow: sorted[i].size, digest: sorted[i].digest)
                 values.append(value)
                 sorted[i].written = Unmanaged.passUnretained(value)

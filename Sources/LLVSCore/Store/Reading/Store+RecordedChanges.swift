@@ -2,14 +2,17 @@
 extension Store {
     /// Calls with each change that a version recorded, in byte order of the ids. Borrowed bytes are valid during the call. Only one value
     /// is in memory at a time.
-    /// - Parameter withHollow: whether to call with changes without bytes as well, which have their size and digest. If not, they throw.
+    /// - Parameter withHollow: whether to call with changes without bytes as well, which have their size and digest. Changes whose bytes
+    ///   are sent to no device count as such. If not, changes without bytes throw.
     /// - Throws: the errors of `body`, `.unknownVersion`, `.damaged`, `.forgotten`, `.erased`.
     package func forEachChange(madeIn id: VersionID, withHollow: Bool = false, _ body: (BorrowedChange) throws -> Void) throws {
-        let place = place(of: try requireOrdinal(id))
+        let place = place(of: try requireOrdinal(id)), withheld = withHollow ? try withheldChanges(of: id) : []
+        var i = -1
         try records.forEachChange(place) { entry, header in
+            i += 1
             switch entry.kind {
             case .insert, .update:
-                if withHollow, entry.isHollow, let value = WrittenValue(hollow: entry) {
+                if withHollow, let value = try withoutBytes(entry, isWithheld: withheld.contains(i), in: place, of: id) {
                     return try withExtendedLifetime(value) { try body(BorrowedChange(kind: entry.kind, id: entry.id, hollow: value)) }
                 }
                 let located = MapEntry(version: 0, size: UInt32(truncatingIfNeeded: entry.size), bodyOffset: UInt64(entry.bodyOffset))
@@ -25,8 +28,11 @@ extension Store {
     /// Calls with each change that a version recorded, with the sizes of values instead of their bytes. A change without bytes has the size
     /// 0, and its own size and digest.
     package func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
-        try records.forEachChange(place(of: try requireOrdinal(id))) { entry, header in
-            if entry.isHollow, let value = WrittenValue(hollow: entry) {
+        let place = place(of: try requireOrdinal(id)), withheld = try withheldChanges(of: id)
+        var i = -1
+        try records.forEachChange(place) { entry, header in
+            i += 1
+            if let value = try withoutBytes(entry, isWithheld: withheld.contains(i), in: place, of: id) {
                 return try withExtendedLifetime(value) { try body(BorrowedChange(kind: entry.kind, id: entry.id, hollow: value), 0) }
             }
             let stored = entry.kind == .preserve ? header.dependencies[entry.dependency] : nil
@@ -36,8 +42,28 @@ extension Store {
         }
     }
 
-    /// Returns how many values a version stored of which the store has no bytes.
-    package func hollowCount(of id: VersionID) throws -> Int { try records.hollowCount(place(of: try requireOrdinal(id))) }
+    /// Returns the value of a change that is sent without bytes; nil for other changes.
+    private func withoutBytes(_ entry: RecordTable.Entry, isWithheld: Bool, in place: RecordPlace, of id: VersionID) throws
+        -> WrittenValue?
+    {
+        if entry.isHollow { return WrittenValue(hollow: entry) }
+        guard isWithheld, entry.kind == .insert || entry.kind == .update, !entry.id.starts(with: EraseOrder.reserved) else { return nil }
+        let digest = try entry.digest.map { Array($0) } ?? records.withValue(entry, in: place, of: id) { SHA256.digest($0) }
+        return WrittenValue(hollow: entry.size, digest: digest)
+    }
+
+    /// Returns how many values a version stored that are sent without bytes, since the store has none, or sends them to nobody.
+    package func hollowCount(of id: VersionID) throws -> Int {
+        let place = place(of: try requireOrdinal(id)), withheld = try withheldChanges(of: id)
+        if withheld.isEmpty { return try records.hollowCount(place) }
+        var i = -1, count = 0
+        try records.forEachChange(place) { entry, _ in
+            i += 1
+            guard entry.kind == .insert || entry.kind == .update else { return }
+            if entry.isHollow || (withheld.contains(i) && !entry.id.starts(with: EraseOrder.reserved)) { count += 1 }
+        }
+        return count
+    }
 
     package func changeCount(of id: VersionID) throws -> Int {
         let ordinal = try requireOrdinal(id)

@@ -48,6 +48,9 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_erase_report_free": (None, [owned("llvs_erase_report*")]),
     "llvs_store_erasures": (STATUS, [borrowed("llvs_store*"), owned("llvs_erasure_list**"), ERROR]),
     "llvs_erasure_list_free": (None, [owned("llvs_erasure_list*")]),
+    "llvs_store_decide_erasure": (STATUS, [borrowed("llvs_store*"), BYTES, U32, ERROR]),
+    "llvs_store_set_forgetting": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_bytes*"), SIZE, ERROR]),
+    "llvs_store_forgetting": (STATUS, [borrowed("llvs_store*"), owned("llvs_buffer*"), ERROR]),
     "llvs_store_verify": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_verify_report**"), ERROR]),
     "llvs_verify_report_free": (None, [owned("llvs_verify_report*")]),
     "llvs_store_salvage": (STATUS, [

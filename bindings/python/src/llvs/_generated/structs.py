@@ -271,6 +271,9 @@ class llvs_erasure(ctypes.Structure):
         ("made", llvs_bytes),
         ("why", llvs_bytes),
         ("values", c_uint64),
+        ("state", c_uint32),
+        ("of_other", c_uint32),
+        ("due", c_double),
     ]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Damage as Damage,
         EraseReport as EraseReport,
         Erasure as Erasure,
+        ErasureState as ErasureState,
         Loss as Loss,
         SalvageReport as SalvageReport,
         Salvaged as Salvaged,
@@ -53,7 +54,8 @@ else:
             "store.default_location": "default_path",
             "store.reader": "ValueReader",
             "store.reports": (
-                "CompactionReport Damage EraseReport Erasure Loss SalvageReport Salvaged SizeReport SizeRow Statistics VerifyReport"
+                "CompactionReport Damage EraseReport Erasure ErasureState Loss SalvageReport Salvaged SizeReport SizeRow Statistics "
+                "VerifyReport"
             ),
             "store.snapshot": "Snapshot",
             "store.state": "State",

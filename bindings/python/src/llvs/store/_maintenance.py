@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Optional, Union, cast
+import json
+from typing import Any, Mapping, Optional, Sequence, Union, cast
 
 import llvs
 
 from .. import _abi
 from .._abi.handle import Handle
-from .._abi.memory import BytesLike, PathLike, address, as_bytes, decode, encode, folder_url, path_bytes, text, version_bytes
+from .._abi.memory import BytesArray, BytesLike, PathLike, address, as_bytes, decode, encode, folder_url, path_bytes, text, version_bytes
 from .._generated import constants as c, structs as _structs
 from ..control import CancelToken, Control, ProgressCallback
 from ..storage import Storage
@@ -22,6 +23,7 @@ from .reports import (
     Damage,
     EraseReport,
     Erasure,
+    ErasureState,
     Loss,
     Salvaged,
     SalvageReport,
@@ -36,6 +38,13 @@ from .versions import AnyVersion
 lib = _abi.lib
 byref = ctypes.byref
 
+_ERASURE_STATES = {
+    c.ERASURE_FOLLOWED: ErasureState.FOLLOWED,
+    c.ERASURE_WAITING: ErasureState.WAITING,
+    c.ERASURE_ANNOUNCED: ErasureState.ANNOUNCED,
+    c.ERASURE_HELD: ErasureState.HELD,
+    c.ERASURE_KEPT: ErasureState.KEPT,
+}
 _LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
 
 
@@ -197,7 +206,8 @@ class Maintenance(Handle):
             lib.llvs_erase_report_free(pointer.value)
 
     def erasures(self) -> list[Erasure]:
-        """The orders to erase values that count on this device, in the order in which they were made. Raises StorageError."""
+        """The orders to erase values that are in the store, with the state of each: first those that count on this device, in the order in
+        which they came, then those at heads that do not count here. Raises StorageError."""
         pointer = ctypes.c_void_p()
         with self._call as store:
             lib.llvs_store_erasures(store, byref(pointer))
@@ -206,12 +216,47 @@ class Maintenance(Handle):
             erasures = []
             for place in _pages.addresses(found.items, found.count):
                 one = _structs.llvs_erasure.from_address(place)
+                state = _ERASURE_STATES.get(one.state, ErasureState.NOT_VALID)
                 erasures.append(
-                    Erasure(text(one.id), text(one.version), text(one.made), text(one.why), one.values, bool(one.followed))
+                    Erasure(
+                        text(one.id), text(one.version), text(one.made), text(one.why), one.values, state, bool(one.of_other), one.due
+                    )
                 )
             return erasures
         finally:
             lib.llvs_erasure_list_free(pointer.value)
+
+    def decide_erasure(self, order: str, *, keep: bool) -> None:
+        """Keeps the bytes that an order of another device names (`keep=True`; they are sent to nobody all the same), or follows it now.
+
+        Raises FileNotFoundError (no such order counts here), InvalidArgumentError (it is to be kept, and was followed already), BusyError,
+        StorageError.
+        """
+        with self._call as store:
+            lib.llvs_store_decide_erasure(store, encode(order), c.ERASURE_KEEP if keep else c.ERASURE_FOLLOW)
+
+    def set_forgetting(self, policy: Mapping[str, object], *, secrets: Sequence[BytesLike] = ()) -> None:
+        """Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and
+        count by the new policy are followed; orders that counted before still count.
+
+        policy: {"erase": {"mode": "members", "delay": 3600}}. The mode is "nobody" (the default: the orders that were made on this device),
+        "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The delay is the seconds from the first
+        sight of an order of another device until it is followed. secrets: for "members": what all devices share and nobody can guess, 16 to
+        4,096 bytes each. Orders made here are signed with the first, and those of others are checked with all.
+
+        Raises InvalidArgumentError, TooLargeError, UnsupportedError (the mode "stewards", a member of the policy that a later library has,
+        a storage that cannot erase), BusyError, StorageError. Cost: reads the tables of changes of all versions.
+        """
+        given = BytesArray(as_bytes(secret, "a secret") for secret in secrets)
+        with self._call as store:
+            lib.llvs_store_set_forgetting(store, json.dumps(policy).encode(), given.address, given.count)
+
+    def forgetting(self) -> dict[str, Any]:
+        """The policy of this device, without its secrets. Raises StorageError."""
+        buffer = _structs.llvs_buffer()
+        with self._call as store:
+            lib.llvs_store_forgetting(store, byref(buffer))
+        return cast("dict[str, Any]", json.loads(_pages.take_buffer(buffer) or b"{}"))
 
     def verify(self, *, progress: Optional[ProgressCallback] = None, cancel: Optional[CancelToken] = None) -> VerifyReport:
         """Reads everything again and compares it with its checksums. Damage is in the report, not an error.

@@ -77,8 +77,25 @@ class EraseReport(NamedTuple):
     waiting: tuple[str, ...]
 
 
+class ErasureState(str, Enum):
+    """Where an order to erase values stands on a device."""
+
+    #: Nothing in the store has the bytes any more.
+    FOLLOWED = "followed"
+    #: The bytes are still in the store: the next opening or closing follows the order.
+    WAITING = "waiting"
+    #: The order of another device is followed once its delay is over: `Erasure.due`.
+    ANNOUNCED = "announced"
+    #: The order of another device names so much that it waits for `Store.decide_erasure`.
+    HELD = "held"
+    #: It was decided here to keep the bytes.
+    KEPT = "kept"
+    #: The policy of this device does not let the order count: it has no effect here.
+    NOT_VALID = "not valid"
+
+
 class Erasure(NamedTuple):
-    """An order to erase values that counts on this device."""
+    """An order to erase values."""
 
     #: The id of the value whose bytes are the order.
     id: str
@@ -90,8 +107,17 @@ class Erasure(NamedTuple):
     why: str
     #: The number of values that it names.
     values: int
-    #: Whether nothing in the store has the bytes any more. Otherwise the next opening or closing of the store follows the order.
-    followed: bool
+    #: Where it stands on this device.
+    state: ErasureState
+    #: Whether another device made it.
+    of_other: bool
+    #: When an announced order is followed, in seconds since 1970-01-01 UTC; else 0.
+    due: float
+
+    @property
+    def followed(self) -> bool:
+        """Whether nothing in the store has the bytes any more."""
+        return self.state is ErasureState.FOLLOWED
 
 
 class SizeReport(NamedTuple):

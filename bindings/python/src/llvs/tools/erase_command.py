@@ -1,4 +1,4 @@
-"""`llvs erase` and `llvs erasures`: removing the bytes of values for good, on this device."""
+"""`llvs erase`, `llvs erasures` and `llvs forgetting`: removing the bytes of values for good, and whose orders count."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from . import completion, output, progress
 from .failures import DONE, MISUSED, NOT_SO, Failure
 from .session import session
 
+ErasureState = llvs.store.ErasureState
+_PREFIX = "__llvs_forget/order/"
 _json_option = click.option("--json", "is_json", is_flag=True, help="As one JSON document.")
 _file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -82,15 +84,54 @@ def _rows(report: llvs.store.EraseReport, dry_run: bool) -> list[str]:
 
 
 @click.command("erasures")
+@click.argument("what", type=click.Choice(["approve", "keep"]), required=False)
+@click.argument("order", required=False)
 @_json_option
-def erasures_command(is_json: bool) -> int:
-    """Show the orders of this device to erase values."""
-    found = session().reading().erasures()
-    if is_json:
-        output.show_json([erasure._asdict() for erasure in found])
+def erasures_command(what: Optional[str], order: Optional[str], is_json: bool) -> int:
+    """Show the orders to erase values, and decide about those of other devices.
+
+    "approve ORDER" follows an order that waits for a decision or a delay; "keep ORDER" keeps its bytes on this device. ORDER is what the
+    list shows.
+    """
+    if what is None:
+        store = session().reading()
     else:
-        table = [["made", "values", "", "why"]]
+        if order is None:
+            raise Failure(f"give the order to {what}, as llvs erasures shows it", MISUSED)
+        store = session().writing().store
+        store.decide_erasure(order if order.startswith(_PREFIX) else _PREFIX + order, keep=what == "keep")
+    found = store.erasures()
+    if is_json:
+        output.show_json([{**erasure._asdict(), "followed": erasure.followed} for erasure in found])
+    else:
+        table = [["order", "made", "values", "", "why"]]
         for one in found:
-            table.append([one.made, f"{one.values:,}", "followed" if one.followed else "waiting", one.why])
-        output.show(output.table(table, right=frozenset({1})) if found else ["no orders"])
-    return DONE if all(erasure.followed for erasure in found) else NOT_SO
+            table.append([one.id[len(_PREFIX) :], one.made, f"{one.values:,}", one.state.value, one.why])
+        output.show(output.table(table, right=frozenset({2})) if found else ["no orders"])
+    settled = (ErasureState.FOLLOWED, ErasureState.KEPT, ErasureState.NOT_VALID)
+    return DONE if all(erasure.state in settled for erasure in found) else NOT_SO
+
+
+@click.command("forgetting")
+@click.argument("mode", type=click.Choice(["nobody", "members", "anyone"]), required=False)
+@click.option("--secret", "secrets", type=_file, multiple=True, help="For members: a file with what all devices share. The first signs.")
+@click.option("--delay", type=click.IntRange(min=0), default=0, help="Seconds until an order of another device is followed.")
+@_json_option
+def forgetting_command(mode: Optional[str], secrets: tuple[Path, ...], delay: int, is_json: bool) -> int:
+    """Show or set whose orders to erase count on this device: nobody else's, those of members with a secret, or anyone's."""
+    if mode is None and (secrets or delay):
+        raise Failure("give the mode as well: nobody, members or anyone", MISUSED)
+    if mode is None:
+        policy = session().reading().forgetting()
+    else:
+        erase: dict[str, object] = {"mode": mode, "delay": delay} if delay else {"mode": mode}
+        store = session().writing().store
+        store.set_forgetting({"erase": erase}, secrets=[secret.read_bytes() for secret in secrets])
+        policy = store.forgetting()
+    if is_json:
+        output.show_json(policy)
+    else:
+        rule = policy["erase"]
+        after = f", after {rule['delay']:,} seconds" if rule.get("delay") else ""
+        output.show([f"orders of other devices: {rule['mode']}{after}"])
+    return DONE

@@ -1,0 +1,200 @@
+/// Whose orders to erase count on a device: docs/forgetting.md, "Who may erase". Pinned by the host, and stored beside the records.
+struct ForgettingPolicy: Equatable {
+    /// An order of another device counts when ...
+    enum Mode: String {
+        /// never.
+        case nobody
+        /// it is signed with a secret that the devices share.
+        case members
+        /// it is in a version.
+        case anyone
+    }
+    var mode = Mode.nobody
+    /// The seconds from the first sight of an order of another device until it is followed.
+    var delay: UInt64 = 0
+    /// Derived from the secrets. Orders are signed with the first, and checked with all.
+    var keys: [[UInt8]] = []
+    /// How often a policy was pinned on this device.
+    var number: UInt64 = 0
+
+    /// The most bytes of the JSON, the most secrets, and how many bytes each has.
+    static let mostBytes = 65_536, mostKeys = 16, keySizes = 16...4_096
+    /// The longest delay: ten years.
+    static let mostDelay: UInt64 = 10 * 366 * 86_400
+
+    /// The JSON of the policy, without the secrets.
+    var json: [UInt8] { Array("{\"erase\":{\(delay > 0 ? "\"delay\":\(delay)," : "")\"mode\":\"\(mode.rawValue)\"}}".utf8) }
+
+    init() {}
+
+    /// - Throws: `.invalidArgument`, `.tooLarge`, `.unsupported`.
+    init(json: [UInt8], secrets: [[UInt8]]) throws {
+        guard json.count <= ForgettingPolicy.mostBytes else {
+            throw StoreError(.tooLarge, "A policy has \(json.count) bytes; at most \(ForgettingPolicy.mostBytes) are allowed.")
+        }
+        do { try json.withUnsafeBytes { try read($0) } } catch let failure as JSONReader.Failure {
+            throw ForgettingPolicy.invalid("is no valid JSON: \(failure.message)")
+        }
+        guard (mode == .members) == !secrets.isEmpty else {
+            throw ForgettingPolicy.invalid(
+                mode == .members
+                    ? "of the mode \"members\" needs a secret that the devices share" : "has secrets, which only \"members\" uses")
+        }
+        guard secrets.count <= ForgettingPolicy.mostKeys, secrets.allSatisfy({ ForgettingPolicy.keySizes.contains($0.count) }) else {
+            throw ForgettingPolicy.invalid("needs at most \(ForgettingPolicy.mostKeys) secrets, of 16 to 4,096 bytes each")
+        }
+        keys = secrets.map { HMAC.derive($0, info: "llvs forget 1") }
+    }
+
+    private mutating func read(_ bytes: UnsafeRawBufferPointer) throws {
+        var reader = JSONReader(bytes), isSet = false
+        try reader.beginObject()
+        while let key = try reader.nextMember() {
+            for name: StaticString in ["keep", "cut", "private"] where try reader.equals(key, name) {
+                throw StoreError(.unsupported, "A policy has the member \"\(name)\", which this library does not know yet. Leave it out.")
+            }
+            guard try reader.equals(key, "erase"), !isSet else { throw try ForgettingPolicy.unknown(reader.string(key)) }
+            isSet = true
+            try readErase(&reader)
+        }
+        try reader.end()
+        guard isSet else { throw ForgettingPolicy.invalid("has no member \"erase\"") }
+    }
+
+    private mutating func readErase(_ reader: inout JSONReader) throws {
+        var said: [UInt8]?, hasDelay = false
+        try reader.beginObject()
+        while let key = try reader.nextMember() {
+            if said == nil, try reader.equals(key, "mode") {
+                said = try reader.string()
+            } else if !hasDelay, try reader.equals(key, "delay") {
+                hasDelay = true
+                delay = try reader.unsigned()
+            } else {
+                for name: StaticString in ["keys", "need"] where try reader.equals(key, name) { throw ForgettingPolicy.stewards }
+                throw try ForgettingPolicy.unknown(reader.string(key))
+            }
+        }
+        let name = String(decoding: said ?? [], as: UTF8.self)
+        if name == "stewards" { throw ForgettingPolicy.stewards }
+        guard let found = Mode(rawValue: name) else {
+            throw ForgettingPolicy.invalid("has no \"mode\" of \"nobody\", \"members\" and \"anyone\"")
+        }
+        mode = found
+        guard delay <= ForgettingPolicy.mostDelay else {
+            throw ForgettingPolicy.invalid("has a delay of \(delay) seconds; at most \(ForgettingPolicy.mostDelay) are allowed")
+        }
+    }
+
+    private static func invalid(_ what: String) -> StoreError {
+        StoreError(.invalidArgument, "A policy of forgetting \(what). An example: {\"erase\":{\"mode\":\"anyone\"}}.")
+    }
+    private static func unknown(_ name: [UInt8]) -> StoreError {
+        let text = PrintableText.escaping(String(decoding: name.prefix(100), as: UTF8.self))
+        return invalid("has the member \"\(text)\", which is unknown, or there for the second time")
+    }
+    private static let stewards = StoreError(
+        .unsupported, "A policy has the mode \"stewards\", which needs signatures that this library cannot check yet. Use \"members\".")
+
+    // MARK: As a line of the note
+
+    private static let word = Array("policy".utf8)
+
+    /// Empty if none was pinned.
+    var line: [UInt8] {
+        guard number > 0 else { return [] }
+        let texts = keys.isEmpty ? "-" : keys.map { Hex.text(of: $0) }.joined(separator: ",")
+        let head: [UInt8] = ForgettingPolicy.word + Array(" \(number) \(texts) ".utf8)
+        return head + json + [UInt8(ascii: "\n")]
+    }
+    init?(line: ArraySlice<UInt8>) {
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 3)
+        guard words.count == 4, words[0].elementsEqual(ForgettingPolicy.word),
+            let number = UInt64(String(decoding: words[1], as: UTF8.self)), number > 0
+        else { return nil }
+        do { try Array(words[3]).withUnsafeBytes { try read($0) } } catch { return nil }
+        self.number = number
+        keys = words[2].split(separator: UInt8(ascii: ",")).compactMap { Hex.bytes(spelledBy: Array($0)) }.filter { $0.count == 32 }
+    }
+
+    // MARK: Signatures
+
+    /// The bytes that are signed, for an order without `by`.
+    private static func signed(_ json: [UInt8]) -> [UInt8] {
+        Array("llvs erase 1".utf8) + [0] + json.withUnsafeBytes { SHA256.digest($0) }
+    }
+    /// The name of a key in `by`.
+    private static func name(of key: [UInt8]) -> String { Hex.text(of: Array(key.withUnsafeBytes { SHA256.digest($0) }.prefix(8))) }
+
+    /// Returns an order of this device, signed if the policy has keys.
+    func signed(_ json: [UInt8]) -> [UInt8] {
+        guard let key = keys.first, json.first == UInt8(ascii: "{") else { return json }
+        let signature = Hex.text(of: HMAC.of(ForgettingPolicy.signed(json), key: key))
+        return Array("{\"by\":[{\"key\":\"\(ForgettingPolicy.name(of: key))\",\"signature\":\"\(signature)\"}],".utf8) + json.dropFirst()
+    }
+
+    /// Returns whether an order of another device counts on this one.
+    func allows(_ json: [UInt8]) -> Bool {
+        switch mode {
+        case .nobody: return false
+        case .anyone: return true
+        case .members:
+            guard let (rest, signatures) = EraseOrder.signatures(json) else { return false }
+            let signed = ForgettingPolicy.signed(rest)
+            return keys.contains { key in
+                let expected = HMAC.of(signed, key: key)
+                return signatures.contains { HMAC.equal($0, expected) }
+            }
+        }
+    }
+}
+
+/// HMAC-SHA-256, with this module's SHA-256.
+enum HMAC {
+    static func of(_ data: [UInt8], key: [UInt8]) -> [UInt8] {
+        let key = key.count > 64 ? key.withUnsafeBytes { SHA256.digest($0) } : key
+        let padded = key + [UInt8](repeating: 0, count: 64 - key.count)
+        let inner = (padded.map { $0 ^ 0x36 } + data).withUnsafeBytes { SHA256.digest($0) }
+        return (padded.map { $0 ^ 0x5C } + inner).withUnsafeBytes { SHA256.digest($0) }
+    }
+    /// Returns the first block of HKDF-SHA-256 without a salt (RFC 5869).
+    static func derive(_ secret: [UInt8], info: String) -> [UInt8] {
+        of(Array(info.utf8) + [1], key: of(secret, key: [UInt8](repeating: 0, count: 32)))
+    }
+    /// Returns whether both are equal, in a time that depends on the sizes alone.
+    static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.count == b.count && zip(a, b).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0 }
+}
+
+extension EraseOrder {
+    /// Returns an order without its member `by`, and the signatures in that; nil if it has none.
+    static func signatures(_ json: [UInt8]) -> (rest: [UInt8], signatures: [[UInt8]])? {
+        var start: Int?, end: Int?, signatures: [[UInt8]] = []
+        do {
+            try json.withUnsafeBytes { bytes in
+                var reader = JSONReader(bytes)
+                try reader.beginObject()
+                while let key = try reader.nextMember() {
+                    // In canonical JSON another member follows at once.
+                    if start != nil, end == nil { end = key.start - 1 }
+                    guard try reader.equals(key, "by") else { try reader.skip(); continue }
+                    guard start == nil else { throw reader.failure("a second member \"by\"") }
+                    start = key.start - 1
+                    try reader.beginArray()
+                    while try reader.nextElement() {
+                        try reader.beginObject()
+                        while let key = try reader.nextMember() {
+                            if try reader.equals(key, "signature") {
+                                if let signature = Hex.bytes(spelledBy: try reader.string()) { signatures.append(signature) }
+                            } else {
+                                try reader.skip()
+                            }
+                        }
+                    }
+                }
+                try reader.end()
+            }
+        } catch { return nil }
+        guard let start, let end, start < end, end <= json.count else { return nil }
+        return (Array(json[..<start] + json[end...]), signatures)
+    }
+}

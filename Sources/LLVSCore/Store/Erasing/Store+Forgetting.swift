@@ -1,0 +1,125 @@
+/// Whose orders count on this device, and what it does with them: docs/forgetting.md, "Who may erase".
+extension Store {
+    /// Returns the policy of this device as JSON, without its secrets.
+    public func forgetting() throws -> [UInt8] {
+        try checkOpen()
+        return try ErasureNote(storage.orders()).policy.json
+    }
+
+    /// Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count
+    /// by the new policy are followed. Orders that counted before still count.
+    /// - Parameters:
+    ///   - policy: JSON: `{"erase":{"mode":"members","delay":3600}}`. The mode is "nobody" (the default: the orders of this device count),
+    ///     "members" (orders that are signed with a secret) or "anyone" (all orders). The delay is the seconds from the first sight of an
+    ///     order of another device until it is followed.
+    ///   - secrets: for "members": what all devices share, 16 to 4,096 bytes each that nobody can guess, at most 16. Orders of this device
+    ///     are signed with the first, those of others checked with all. A key made of each is stored beside the records.
+    /// - Throws: `.invalidArgument`, `.tooLarge` and `.unsupported` for a policy that is not valid or not known, `.unsupported` if the
+    ///   storage cannot erase, `.readOnly`, `.busy` if another handle changes the orders for seconds, errors of the storage.
+    /// - Complexity: O(versions + their changes).
+    public func setForgetting(_ policy: [UInt8], secrets: [[UInt8]] = []) throws {
+        try checkWritable("Setting a policy of forgetting")
+        guard storage.canErase else {
+            throw StoreError(
+                .unsupported, "\(description) cannot erase values: its storage does not replace records. So orders cannot be followed.")
+        }
+        var new = try ForgettingPolicy(json: policy, secrets: secrets)
+        try reloadHistory()
+        _ = parts
+        try changeNote { note in
+            new.number = note.policy.number &+ 1
+            note.policy = new
+        }
+        _ = try knownOrders()
+        _ = try takeAllOrders()
+        try followOrdersNow()
+    }
+
+    /// Follows or keeps what an order of another device names. An order that was followed cannot be kept, since its bytes are gone.
+    /// - Throws: `.notFound` if no such order counts here, `.invalidArgument` if it is to be kept and was followed already, `.readOnly`,
+    ///   `.busy`, errors of the storage.
+    public func decideErasure(_ id: ValueID, _ decision: ErasureDecision) throws {
+        try checkWritable("Deciding about an order to erase values")
+        try changeNote { note in
+            guard let i = note.lines.firstIndex(where: { EraseOrder.id(named: $0.order) == id }) else {
+                throw StoreError(
+                    .notFound, "No order to erase values that counts in \(description) has the id \(id). Look at the orders of the store.",
+                    valueID: id)
+            }
+            if note.lines[i].state == .followed, decision == .follow { return }
+            guard note.lines[i].state != .followed else {
+                throw StoreError(
+                    .invalidArgument, "The order \(id) was followed already: its bytes are gone, and cannot be kept.", valueID: id)
+            }
+            note.lines[i].state = decision == .keep ? .kept : .open
+            // What was decided does not count for the orders of the day.
+            if let came = note.lines[i].came { note.lines[i].came = ErasureNote.Arrival(time: came.time, values: 0, bytes: 0) }
+        }
+        _ = try knownOrders()
+        if decision == .follow { try followOrdersNow() }
+    }
+
+    /// Follows all orders that are to be followed.
+    private func followOrdersNow() throws {
+        takeOrders()
+        guard try knownOrders()?.hasOpen ?? false else { return }
+        _ = try lookForErasures(.none, isPatient: true)
+    }
+
+    /// Returns the orders that count on this device, in the order in which they came, and then those at heads that do not count here.
+    /// - Throws: errors of reading them.
+    public func erasures() throws -> [Erasure] {
+        try checkOpen()
+        let note = ErasureNote(try storage.orders())
+        var found = try note.lines.compactMap { line in
+            try order(line).map {
+                Erasure($0, EraseOrder.id(named: line.order), line.version, Erasure.State(line.state), line.came, note.policy)
+            }
+        }
+        var names = Set(note.lines.map(\.order))
+        for head in lock.withRead({ dag.headOrdinals.sorted { dag.isNewer($0, $1) } }) {
+            for (id, ordinal) in try ordersPrevailing(at: head) {
+                let name = String(decoding: id.bytes.dropFirst(EraseOrder.prefix.count), as: UTF8.self)
+                guard found.count < ErasureNote.most, names.insert(name).inserted else { continue }
+                let stored = versionID(ordinal), line = ErasureNote.Line(order: name, version: stored, isFollowed: false, json: [])
+                let order = try? self.order(line)
+                found.append(Erasure(order ?? EraseOrder(made: [], what: [:], why: []), id, stored, .notValid, .none, note.policy))
+            }
+        }
+        return found
+    }
+
+    private func ordersPrevailing(at head: UInt32) throws -> [(ValueID, UInt32)] {
+        guard let root = try maps.map(head) else { return [] }
+        var found: [(ValueID, UInt32)] = []
+        withBounds(.prefix(EraseOrder.prefix)) { low, high in
+            _ = root.forEach(from: low, to: high) { key, entry in
+                if EraseOrder.name(ofID: key) != nil { found.append((ValueID(unchecked: key), entry.version)) }
+                return found.count < ErasureNote.most
+            }
+        }
+        return found
+    }
+}
+
+extension Erasure {
+    fileprivate init(
+        _ order: EraseOrder, _ id: ValueID, _ version: VersionID, _ state: State, _ came: ErasureNote.Arrival?, _ policy: ForgettingPolicy
+    ) {
+        self.init(
+            id: id, version: version, made: String(decoding: order.made, as: UTF8.self), why: String(decoding: order.why, as: UTF8.self),
+            values: order.what.values.reduce(0) { $0 + UInt64($1.count) }, state: state, isOfOther: came != nil || state == .notValid,
+            due: state == .announced ? Double((came?.time ?? 0) &+ policy.delay) - Clock.secondsFrom1970To2001 : 0)
+    }
+}
+extension Erasure.State {
+    fileprivate init(_ state: ErasureNote.State) {
+        switch state {
+        case .open: self = .waiting
+        case .followed: self = .followed
+        case .announced: self = .announced
+        case .held: self = .held
+        case .kept: self = .kept
+        }
+    }
+}
