@@ -173,7 +173,9 @@ def test_reading_beside_erasures(tmp_path: Path, storage: str, seed: int) -> Non
     assert [reader.wait() for reader in readers] == [0, 0]
     held.close()
     with llvs.Store(path, **options) as store:
-        assert store.erase("nothing").waiting == () and all(order.followed for order in store.erasures())
+        assert store.erase("nothing").waiting == ()
+        # If the process was killed after it saved an order and before it noted that it counts, the order does not count.
+        assert all(order.followed for order in store.erasures() if order.state != llvs.store.ErasureState.NOT_VALID)
         gone = set()
         for version, id, value in values:
             try:

@@ -52,7 +52,7 @@ public struct Erasure: Hashable, Sendable {
         case waiting
         /// The order of another device is followed once its delay is over (`Erasure.due`).
         case announced
-        /// The order of another device names so much that it waits for a decision here (``Store/decideErasure(_:_:)``).
+        /// The order of another device names so much that it waits for a decision here (`Store.decideErasure`).
         case held
         /// It was decided here to keep the bytes.
         case kept
