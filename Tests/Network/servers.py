@@ -194,8 +194,10 @@ class Server:
                 "logging": {"enable": False},
             }
         )
-        server = wsgi.Server(("127.0.0.1", self._inner_port), app, numthreads=6)
+        # The system gives the port: if it were taken, the server would leave its sockets open.
+        server = wsgi.Server(("127.0.0.1", 0), app, numthreads=6)
         server.prepare()
+        self._inner_port = server.socket.getsockname()[1]
         threading.Thread(target=server.serve, daemon=True).start()
         self._stop = server.stop
 

@@ -200,7 +200,7 @@ struct VersionMaking {
         }
         if isNamed { try name(&draft, timestamp: timestamp, behind: behind) }
         try store.checkUnconfirmed(draft.version, draft.changes)
-        try store.commit(&draft)
+        try commit(&draft)
         return (draft.version, true)
     }
 
