@@ -20,18 +20,20 @@ extension Records {
         into target: UnsafeMutableRawBufferPointer?, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         var isCalled = false
-        func read(_ place: RecordPlace, _ entry: MapEntry, anew: Bool) throws {
+        // A local function for both calls would allocate memory in each read.
+        do {
             try readBody(place, entry, id: id, stored: stored, anew: anew, into: target) {
                 isCalled = true
                 try body($0)
             }
-        }
-        do { try read(place, entry, anew: anew) } catch let error as StoreError
+        } catch let error as StoreError
             where !isCalled && (error.code.isDamage || error.code.isGone && error.versionID != stored.description)
         {
             // If the base was erased while the value was saved, another record has the value whole.
             let unknown = MapEntry(version: entry.version, size: MapEntry.unknownSize, bodyOffset: 0)
-            try again(place, after: error) { try read($0, $0 == place ? entry : unknown, anew: true) }
+            try again(place, after: error) { now in
+                try readBody(now, now == place ? entry : unknown, id: id, stored: stored, anew: true, into: target, body)
+            }
         }
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 from typing import Any, Mapping, Optional, Sequence, Union, cast
 
 import llvs
@@ -247,12 +246,16 @@ class Maintenance(Handle):
         Raises InvalidArgumentError, TooLargeError, UnsupportedError (the mode "stewards", a member of the policy that a later library has,
         a storage that cannot erase), BusyError, StorageError. Cost: reads the tables of changes of all versions.
         """
+        import json
+
         given = BytesArray(as_bytes(secret, "a secret") for secret in secrets)
         with self._call as store:
             lib.llvs_store_set_forgetting(store, json.dumps(policy).encode(), given.address, given.count)
 
     def forgetting(self) -> dict[str, Any]:
         """The policy of this device, without its secrets. Raises StorageError."""
+        import json
+
         buffer = _structs.llvs_buffer()
         with self._call as store:
             lib.llvs_store_forgetting(store, byref(buffer))
