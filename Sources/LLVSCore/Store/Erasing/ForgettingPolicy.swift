@@ -162,7 +162,7 @@ enum HMAC {
         of(Array(info.utf8) + [1], key: of(secret, key: [UInt8](repeating: 0, count: 32)))
     }
     /// Returns whether both are equal, in a time that depends on the sizes alone.
-    static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.count == b.count && zip(a, b).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0 }
+    static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.count == b.count && zip(a, b).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0 }
 }
 
 extension EraseOrder {
