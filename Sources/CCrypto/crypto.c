@@ -43,13 +43,6 @@ void llvs_crypto_wipe(void *memory, size_t size) {
     __asm__ __volatile__("" : : "r"(memory) : "memory");
 }
 
-int llvs_crypto_equal(const void *a, const void *b, size_t size) {
-    const volatile uint8_t *x = a, *y = b;
-    uint8_t differences = 0;
-    for (size_t i = 0; i < size; i++) differences |= x[i] ^ y[i];
-    return differences == 0;
-}
-
 /* Ends a call. libcrypto retains errors per thread, and the host may use it as well: the host's errors stay, those of this call are
    removed. */
 static int done(const llvs_crypto *c, int right) {
@@ -76,7 +69,7 @@ int llvs_crypto_x25519(const llvs_crypto *c, const uint8_t *secret, const uint8_
                 c->functions->EVP_PKEY_derive_set_peer_(context, theirs) == 1 &&
                 c->functions->EVP_PKEY_derive_(context, out, &size) == 1 && size == key_size;
     static const uint8_t zeros[key_size];
-    if (right && llvs_crypto_equal(out, zeros, key_size)) right = 0;
+    if (right && llvs_shim_equal(out, zeros, key_size)) right = 0;
     if (!right) llvs_crypto_wipe(out, key_size);
     c->functions->EVP_PKEY_CTX_free_(context);
     c->functions->EVP_PKEY_free_(theirs);

@@ -86,7 +86,7 @@ public func llvs_store_decide_erasure(
             throw StoreError(
                 .invalidArgument, "The decision \(decision) about an order is unknown. Use LLVS_ERASURE_FOLLOW or LLVS_ERASURE_KEEP.")
         }
-        try LLVSABI.store(store).decideErasure(ValueID(utf8: array(order, "order")), decision)
+        try LLVSABI.store(store).decideErasure(ValueID(utf8: array(order, "order")), to: decision)
     }
 }
 

@@ -114,10 +114,14 @@ extension Store {
         try await onOwnThread(progress: nil) { _ in try self.setForgetting(policy, secrets: secrets) }
     }
 
+    /// Returns the policy of this device as JSON, without its secrets.
+    /// - Throws: the errors of the function without `async`.
+    public func forgetting() async throws -> [UInt8] { try await onOwnThreadUnlessCancelled { try self.forgetting() } }
+
     /// Follows or keeps what an order of another device names.
     /// - Throws: the errors of the function without `async`.
-    public func decideErasure(_ id: ValueID, _ decision: ErasureDecision) async throws {
-        try await onOwnThread(progress: nil) { _ in try self.decideErasure(id, decision) }
+    public func decideErasure(_ id: ValueID, to decision: ErasureDecision) async throws {
+        try await onOwnThread(progress: nil) { _ in try self.decideErasure(id, to: decision) }
     }
 
     /// Compacts small files of the store into large ones.

@@ -79,6 +79,7 @@ private func done<R>(_ result: R) -> Bool { true }
             ("size", { try await store.size().versions == 5 }), ("verify", { try await store.verify().isWhole }),
             ("compact", { done(try await store.compact()) }), ("erase", { try await store.erase(query).values == 0 }),
             ("erasures", { try await store.erasures().isEmpty }),
+            ("forgetting", { try await store.forgetting() == Array(#"{"erase":{"mode":"nobody"}}"#.utf8) }),
             ("mergeHeads", { try await store.mergeHeads(into: last.id, arbiter: BuiltInArbiter.ours) == nil }),
             ("revert", { try await store.revert(last.id, at: last.id).version != nil }),
             ("cherryPick", { done(try await store.cherryPick(last.id, onto: root.id)) }),
@@ -88,6 +89,13 @@ private func done<R>(_ result: R) -> Bool { true }
         // What cannot be cancelled is done.
         #expect(await Self.throwsCancellation { try await store.makeVersion(basedOn: nil, changes: [.insert("late", text: "1")]) } == false)
         #expect(try store.statistics(control: OperationControl()).versions == 8)
+        let policy = Array(#"{"erase":{"mode":"anyone"}}"#.utf8)
+        #expect(await Self.throwsCancellation { try await store.setForgetting(policy) } == false)
+        #expect(try await store.forgetting() == policy)
+        do {
+            try await store.decideErasure("no order", to: .keep)
+            Issue.record("there is no such order")
+        } catch { #expect((error as? StoreError)?.code == .notFound) }
         for store in [store, other] { #expect(await Self.throwsCancellation { try await store.close() } == false) }
         #expect(Self.code { try store.heads() } == .closed)
     }

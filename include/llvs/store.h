@@ -669,7 +669,8 @@ enum llvs_erasure_decision_value {
 /**
  * Follows, or keeps the bytes of, an order of another device that counts here.
  *
- * @param order  the id of the order (`id` of llvs_erasure)
+ * @param order     the id of the order (`id` of llvs_erasure)
+ * @param decision  what to do with it
  * Errors: LLVS_ERROR_NOT_FOUND if no such order counts here; LLVS_ERROR_INVALID_ARGUMENT if it is to be kept and was followed already, or
  * for an unknown decision; LLVS_ERROR_READ_ONLY; LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors.
  * Since 0.1.

@@ -47,6 +47,4 @@ int llvs_crypto_sign_p256(const llvs_crypto *_Nonnull crypto, const void *_Nonnu
 
 /* Fills memory with zeros. Compilers do not remove the call. */
 void llvs_crypto_wipe(void *_Nullable memory, size_t size);
-/* Returns whether both are equal, in a time that does not depend on where they differ. */
-int llvs_crypto_equal(const void *_Nonnull a, const void *_Nonnull b, size_t size);
 #endif

@@ -144,6 +144,8 @@ static inline int llvs_shim_reserve_is_whole(void) { return __atomic_load_n(&llv
 
 /* Fills memory with random bytes from the system. Returns 0 or an errno. */
 int llvs_shim_random(void *out, size_t size);
+/* Returns whether both are equal, in a time that does not depend on where they differ. */
+int llvs_shim_equal(const void *a, const void *b, size_t size);
 
 /* Sets the device, inode number and size of the file at a path. Returns 0 or an errno. Does not ask for times: a file system that gives
    fine timestamps to readers (Linux from 6.13) would write the inode again at the next write. */

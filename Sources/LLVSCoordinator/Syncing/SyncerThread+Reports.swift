@@ -84,6 +84,11 @@ extension SyncerThread {
         refresh()
         self.token = nil
         if number >= wholeRound { (wasWhole, wasInterrupted, wholeRound) = (isWhole, isInterrupted, number) }
+        conclude(result, failure, at: now)
+    }
+
+    /// Sets when the next round is, and reports the result of the one that ended. The caller holds the lock, which this releases.
+    private func conclude(_ result: StoreCoordinator.SyncResult?, _ failure: StoreError?, at now: Double) {
         let waits: Double?
         if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
         _ = settle(until: waits)
@@ -129,14 +134,7 @@ extension SyncerThread {
         told.mergeFailure = isInterrupted ? nil : failure
         if isInterrupted { schedule.tell(.arrival, at: now) }
         told.rounds &+= 1
-        let waits: Double?
-        if case .at(let moment) = schedule.next(now) { waits = moment } else { waits = nil }
-        _ = settle(until: waits)
-        if failure?.code == .closed { isStopped = true }
-        let event = Syncer.Event(status: told, round: result)
-        changed.broadcast()
-        lock.unlock()
-        tell(event)
+        conclude(result, failure, at: now)
     }
 
     /// Returns an error if the store of this device was deleted, moved or replaced while it was open.

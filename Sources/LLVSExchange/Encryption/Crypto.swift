@@ -148,15 +148,7 @@ package struct Crypto: @unchecked Sendable {
     }
 
     /// Returns whether both are equal, in constant time.
-    package static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-        guard a.count == b.count else { return false }
-        return a.withUnsafeBytes { a in
-            b.withUnsafeBytes { b in
-                guard let x = a.baseAddress, let y = b.baseAddress else { return true }
-                return llvs_crypto_equal(x, y, a.count) == 1
-            }
-        }
-    }
+    package static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool { HMAC.equal(a, b) }
 
     /// Returns an ECDSA signature over P-256 and SHA-256, in DER. Nil if the key is not a private one for P-256, in PEM without a
     /// passphrase.

@@ -35,9 +35,7 @@ struct PackErasing {
             do {
                 let file = try run.fetching.whole(name, size)
                 for entry in file.index.versions {
-                    let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
-                        Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
-                    }
+                    let payload = try file.payload(of: entry)
                     guard case .inside = try payload.withUnsafeBytes(PackedVersion.form) else { continue }
                     let version = try PackedVersion.orders(in: PackedVersion.contents(entry.id, payload), payload)
                     if let version { found.append(version) }
@@ -103,9 +101,7 @@ struct PackErasing {
             guard let indexes = erased[entry.id] else { continue }
             try run.check()
             do {
-                let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
-                    Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
-                }
+                let payload = try file.payload(of: entry)
                 if case .outside(let blob) = try payload.withUnsafeBytes(PackedVersion.form) {
                     // Which of its changes have bytes is not known without reading it.
                     run.state.erasing.parts.formUnion(blob.parts)

@@ -134,9 +134,7 @@ extension PackHealing {
 
     /// Returns the large values that a version names. For a version that is itself stored as a large value, returns that value.
     private func references(of entry: PackIndex.VersionEntry, in file: PackFile) throws -> [BlobReference] {
-        let payload = try file.block(Int(entry.place.block)).withUnsafeBytes {
-            Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0))
-        }
+        let payload = try file.payload(of: entry)
         if case .outside(let blob) = try payload.withUnsafeBytes(PackedVersion.form) { return [blob] }
         return Array(try PackedVersion.contents(entry.id, payload).blobs.values)
     }

@@ -83,6 +83,11 @@ struct PackFile {
         }
     }
 
+    /// Returns the payload of the record of a version.
+    func payload(of entry: PackIndex.VersionEntry) throws -> [UInt8] {
+        try block(Int(entry.place.block)).withUnsafeBytes { Array(try PackFile.payload(entry.place, PackRecordType.version, in: $0)) }
+    }
+
     /// Calls with the uncompressed bytes of each block, in order: the content of a part of a blob, or of a root.
     func forEachBlock(_ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         for number in index.blocks.indices { try block(number).withUnsafeBytes(body) }

@@ -29,7 +29,7 @@ package struct AWSSignature: RequestSignature {
         let scope = "\(time.prefix(8))/\(region)/\(service)/aws4_request"
         let text = "AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(Hex.text(of: AWSSignature.sha256(Array(canonical.utf8))))"
         var key = Array("AWS4\(credentials.password ?? "")".utf8)
-        for part in [String(time.prefix(8)), region, service, "aws4_request", text] { key = AWSSignature.hmac(key, Array(part.utf8)) }
+        for part in [String(time.prefix(8)), region, service, "aws4_request", text] { key = HMAC.of(Array(part.utf8), key: key) }
         let authorization =
             "AWS4-HMAC-SHA256 Credential=\(credentials.user ?? "")/\(scope), SignedHeaders=\(names), Signature=\(Hex.text(of: key))"
         return Array(headers.dropFirst(request.headers.count)) + [("Authorization", authorization)]
@@ -75,12 +75,5 @@ package struct AWSSignature: RequestSignature {
         var digest = SHA256()
         digest.update(bytes)
         return digest.finish()
-    }
-    /// The HMAC of RFC 2104 with SHA-256.
-    static func hmac(_ key: [UInt8], _ message: [UInt8]) -> [UInt8] {
-        let block = 64
-        var key = key.count > block ? sha256(key) : key
-        key += [UInt8](repeating: 0, count: block - key.count)
-        return sha256(key.map { $0 ^ 0x5C } + sha256(key.map { $0 ^ 0x36 } + message))
     }
 }

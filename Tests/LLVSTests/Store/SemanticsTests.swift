@@ -34,6 +34,16 @@ import Testing
         }
     }
 
+    @Test func aFirstSaveUnderANameStoresTheEmptyRoot() throws {
+        for (name, time) in [("draft", nil), (nil, 1_000.0), ("dated", 1_000.0)] as [(String?, Double?)] {
+            let store = try memoryStore()
+            let made = try store.makeVersion(
+                basedOn: EmptyRoot.id, changes: [.insert(id("k"), data: [1])], id: name.map { try VersionID($0) }, timestamp: time)
+            #expect(try Set(store.allVersionIDs()) == [EmptyRoot.id, made.id])
+            #expect(try store.isAncestor(EmptyRoot.id, of: made.id))
+        }
+    }
+
     @Test func theEmptyRootIsTheSameEverywhere() throws {
         let store = try memoryStore()
         var false1 = EmptyRoot.version

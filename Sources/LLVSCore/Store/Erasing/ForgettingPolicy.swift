@@ -30,7 +30,8 @@ struct ForgettingPolicy: Equatable {
     /// - Throws: `.invalidArgument`, `.tooLarge`, `.unsupported`.
     init(json: [UInt8], secrets: [[UInt8]]) throws {
         guard json.count <= ForgettingPolicy.mostBytes else {
-            throw StoreError(.tooLarge, "A policy has \(json.count) bytes; at most \(ForgettingPolicy.mostBytes) are allowed.")
+            throw StoreError(
+                .tooLarge, "A policy has \(json.count) bytes; at most \(ForgettingPolicy.mostBytes) are allowed. Give a shorter one.")
         }
         do { try json.withUnsafeBytes { try read($0) } } catch let failure as JSONReader.Failure {
             throw ForgettingPolicy.invalid("is no valid JSON: \(failure.message)")
@@ -147,22 +148,6 @@ struct ForgettingPolicy: Equatable {
             }
         }
     }
-}
-
-/// HMAC-SHA-256, with this module's SHA-256.
-enum HMAC {
-    static func of(_ data: [UInt8], key: [UInt8]) -> [UInt8] {
-        let key = key.count > 64 ? key.withUnsafeBytes { SHA256.digest($0) } : key
-        let padded = key + [UInt8](repeating: 0, count: 64 - key.count)
-        let inner = (padded.map { $0 ^ 0x36 } + data).withUnsafeBytes { SHA256.digest($0) }
-        return (padded.map { $0 ^ 0x5C } + inner).withUnsafeBytes { SHA256.digest($0) }
-    }
-    /// Returns the first block of HKDF-SHA-256 without a salt (RFC 5869).
-    static func derive(_ secret: [UInt8], info: String) -> [UInt8] {
-        of(Array(info.utf8) + [1], key: of(secret, key: [UInt8](repeating: 0, count: 32)))
-    }
-    /// Returns whether both are equal, in a time that depends on the sizes alone.
-    static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.count == b.count && zip(a, b).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0 }
 }
 
 extension EraseOrder {

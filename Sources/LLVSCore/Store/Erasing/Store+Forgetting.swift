@@ -21,7 +21,9 @@ extension Store {
         try checkWritable("Setting a policy of forgetting")
         guard storage.canErase else {
             throw StoreError(
-                .unsupported, "\(description) cannot erase values: its storage does not replace records. So orders cannot be followed.")
+                .unsupported,
+                "\(description) cannot erase values: its storage does not replace records. "
+                    + "Copy the store to one in files or in SQLite, and set the policy there.")
         }
         var new = try ForgettingPolicy(json: policy, secrets: secrets)
         try reloadHistory()
@@ -35,10 +37,11 @@ extension Store {
         try followOrdersNow()
     }
 
-    /// Follows or keeps what an order of another device names. An order that was followed cannot be kept, since its bytes are gone.
+    /// Follows or keeps what an order of another device names: `store.decideErasure(order.id, to: .keep)`. An order that was followed
+    /// cannot be kept, since its bytes are gone.
     /// - Throws: `.notFound` if no such order counts here, `.invalidArgument` if it is to be kept and was followed already, `.readOnly`,
     ///   `.busy`, errors of the storage.
-    public func decideErasure(_ id: ValueID, _ decision: ErasureDecision) throws {
+    public func decideErasure(_ id: ValueID, to decision: ErasureDecision) throws {
         try checkWritable("Deciding about an order to erase values")
         try changeNote { note in
             guard let i = note.lines.firstIndex(where: { EraseOrder.id(named: $0.order) == id }) else {
@@ -49,7 +52,7 @@ extension Store {
             if note.lines[i].state == .followed, decision == .follow { return }
             guard note.lines[i].state != .followed else {
                 throw StoreError(
-                    .invalidArgument, "The order \(id) was followed already: its bytes are gone, and cannot be kept.", valueID: id)
+                    .invalidArgument, "The order \(id) was followed already, so its bytes are gone: only a backup has them.", valueID: id)
             }
             note.lines[i].state = decision == .keep ? .kept : .open
             // What was decided does not count for the orders of the day.

@@ -2,11 +2,14 @@ import Testing
 
 @testable import LLVSCore
 
-@Suite struct ForgettingPolicyTests {
-    /// RFC 4231, test case 2.
+@Suite struct HMACTests {
+    /// Case 2 of RFC 4231, and a key longer than a block (case 6).
     @Test func codesAreThoseOfTheStandard() {
-        let code = HMAC.of(Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
-        #expect(Hex.text(of: code) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        let short = HMAC.of(Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
+        #expect(Hex.text(of: short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        let long = HMAC.of(
+            Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8), key: [UInt8](repeating: 0xAA, count: 131))
+        #expect(Hex.text(of: long) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
     }
 
     /// Every byte counts, whatever the others are: a signature cannot be guessed.
