@@ -154,6 +154,8 @@ if Context.environment["LLVS_DISTRIBUTION"] == nil {
 // scripts/test sets this: the fuzz targets (Tests/Fuzz) then use the debug build that the engine's tests use, instead of building the
 // engine again. Without it they are a package of their own: only `fuzz` is linked with libFuzzer.
 if Context.environment["LLVS_WHOLE_TREE"] != nil {
+    // Without optimization, digests and checksums take a quarter of the tests' time.
+    package.targets.first { $0.name == "CLLVSShims" }?.cSettings = [.unsafeFlags(["-O2"], .when(configuration: .debug))]
     package.targets += [
         .target(
             name: "FuzzTargets", dependencies: engine + ["LLVSABI", "LLVSABILinks"], path: "Tests/Fuzz/Sources/FuzzTargets",

@@ -27,6 +27,7 @@ import deep  # noqa: E402
 import llvs  # noqa: E402
 import sampling  # noqa: E402
 import strict_reader  # noqa: E402
+from moved_clock import MovedClock  # noqa: E402
 from deep import pytest_configure, pytest_testnodedown  # noqa: E402, F401 - hooks of pytest
 from sampling import pytest_runtest_makereport  # noqa: E402, F401 - a hook of pytest
 
@@ -50,6 +51,15 @@ def pytest_collection_finish() -> None:
     """Excludes the objects that exist now from garbage collection: tests call the collector often."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def hurried() -> Iterator[None]:
+    """Shortens the sleeps of the library, such as the ten seconds in which keys are created. Other processes have the real clock."""
+    clock = MovedClock()
+    clock.hurry()
+    yield
+    clock.close()
 
 
 # Tests that damage a folder on purpose, or write files to it that no store writes.

@@ -13,6 +13,7 @@ from typing import Any, Callable
 import llvs
 import pytest
 from llvs import ErrorCode
+from moved_clock import MovedClock
 from packs.names import encode
 from waiting import eventually
 
@@ -39,7 +40,12 @@ class Made:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return Made(tmp_path_factory.mktemp("encrypted"))
+    clock = MovedClock()
+    clock.hurry()
+    try:
+        return Made(tmp_path_factory.mktemp("encrypted"))
+    finally:
+        clock.close()
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ struct AgeReader {
         _ bytes: inout [UInt8], upTo size: Int, _ source: (UnsafeMutableRawBufferPointer) throws -> Int
     ) throws -> Int {
         let old = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: size - old))
+        bytes += [UInt8](repeating: 0, count: size - old)
         let got = try bytes.withUnsafeMutableBytes { try source(UnsafeMutableRawBufferPointer(rebasing: $0[old...])) }
         guard got >= 0, got <= size - old else { throw StoreError(.invalidArgument, "Reading returned \(got) bytes for \(size - old).") }
         bytes.removeLast(size - old - got)
