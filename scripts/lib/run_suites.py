@@ -6,9 +6,10 @@ The first comment lines of a suite (scripts/suites) declare what it needs and ho
     # busy: 2             cores that it uses: 1 is the default, 0 is for suites that mostly wait, and for those that need no build
     # order: 10           suites with a smaller number begin first; the default is 50
 
-The two builds are tasks like suites. A task begins as soon as its needs are fulfilled and a core is free for it. Builds use one core for a
-long time, so suites that need none begin beside them. A long suite of one process begins before those that distribute their tests over all
-cores, and short ones come last, so that all cores are used until the end.
+The two builds are tasks like suites. A task begins as soon as its needs are fulfilled and a core is free for it. One task more than there
+are cores may run, since each also waits, for disks and for other processes. Builds use one core for a long time, so suites that need none
+begin beside them. A long suite of one process begins before those that distribute their tests over all cores, and short ones come last, so
+that all cores are used until the end.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ class Runner:
         # A suite that waits uses no core, but only a few run at once: their servers need memory.
         if task.busy == 0:
             return sum(each.busy == 0 for each in self.running.values()) < 3
-        return taken == 0 or taken + task.busy <= CORES
+        return taken == 0 or taken + task.busy <= CORES + 1
 
     def perform(self, task: Task) -> None:
         try:
