@@ -19,7 +19,9 @@ import LLVSAsync
             do {
                 _ = try await phone.connect(to: url)
                 print("connected to \(url)")
-            } catch StoreError.unsupported { print("\(error)".contains("without the trait Network") ? "refused" : "\(error)") }
+            } catch let error as StoreError where error.code == .unsupported {
+                print(error.message.contains("without the trait Network") ? "refused" : error.message)
+            }
         }
         for device in [phone, laptop] { try await device.close() }
     }
