@@ -13,8 +13,15 @@ let forSmallSize = Context.environment["LLVS_DISTRIBUTION"] == "size" ? forSize 
 
 // The modules of the engine. A target that imports LLVS names each: SwiftPM compiles it again only when one of these changes.
 let withoutNetwork: [Target.Dependency] = ["LLVSCoordinator", "LLVSUpkeep", "LLVSExchange", "LLVSMerge", "LLVSDocuments", "LLVSCore"]
-let modules = withoutNetwork + ["LLVSServices", "LLVSLive", "LLVSCloud", "LLVSNetwork"]
-let engine = modules + ["LLVS"]
+let network = ["LLVSServices", "LLVSLive", "LLVSCloud", "LLVSNetwork"]
+let engine: [Target.Dependency] = withoutNetwork + network.map { .target(name: $0) } + ["LLVS"]
+// What a program in Swift uses. A package that depends on this one without the trait Network compiles none of the network's modules: no
+// source outside them and `#if Network` may name them. CMake's build has no traits, and all modules.
+let hasTraits = Context.environment["LLVS_DISTRIBUTION"] == nil
+let exported: [Target.Dependency] =
+    withoutNetwork + network.map { .target(name: $0, condition: hasTraits ? .when(traits: ["Network"]) : nil) }
+let modules = exported + ["LLVS"]
+let withNetwork: [SwiftSetting] = hasTraits ? [] : [.define("Network")]
 // What the tests of each module use.
 let helpers: [Target.Dependency] = ["LLVSTestHelpers", "LLVSTestSupport", "LLVSTesting"]
 let tested = helpers + ["LLVSCore"]
@@ -47,7 +54,7 @@ let package = Package(
         .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"], swiftSettings: forSmallSize),
         .target(name: "LLVSNetwork", dependencies: ["LLVSExchange", "LLVSCore", "CNetwork"], swiftSettings: forSize),
         .target(name: "LLVSCloud", dependencies: ["LLVSNetwork", "LLVSDocuments", "LLVSExchange", "LLVSCore"], swiftSettings: forSize),
-        // Lists the services of the modules above it here, for URLs. A program without it has a module of its own that lists none.
+        // Lists the services of the modules above it here, for URLs. A program without it has none.
         .target(
             name: "LLVSServices", dependencies: ["LLVSCloud", "LLVSNetwork", "LLVSExchange", "LLVSCore", "CLLVSShims"],
             swiftSettings: forSize),
@@ -57,9 +64,9 @@ let package = Package(
             name: "LLVSCoordinator",
             dependencies: ["LLVSMerge", "LLVSUpkeep", "LLVSExchange", "LLVSDocuments", "LLVSCore", "CLLVSShims"], swiftSettings: forSize),
         // What a Swift program imports: all of them.
-        .target(name: "LLVS", dependencies: modules),
+        .target(name: "LLVS", dependencies: exported, swiftSettings: withNetwork),
         // For Swift programs: async functions and sequences. Apart, so that libllvs.so does not carry Swift's concurrency runtime.
-        .target(name: "LLVSAsync", dependencies: engine),
+        .target(name: "LLVSAsync", dependencies: modules, swiftSettings: withNetwork),
         // What include/llvs_testing.h exports: faults to inject, and the suites that prove a storage or transport.
         .target(name: "LLVSTesting", dependencies: ["LLVSCore"], swiftSettings: forSize),
         .target(
@@ -114,11 +121,12 @@ if Context.environment["LLVS_DISTRIBUTION"] != nil || Context.environment["LLVS_
 
 // Typed models for Swift programs, and the bridge to swift-log. Each is behind a trait, without which its dependency is not fetched. The
 // shared library has neither, so its build fetches nothing.
-if Context.environment["LLVS_DISTRIBUTION"] == nil {
+if hasTraits {
     package.traits = [
+        .trait(name: "Network", description: "Servers, cloud drives and direct connections."),
         .trait(name: "Models", description: "LLVSModel: typed models. Needs swift-syntax for its macro."),
         .trait(name: "SwiftLog", description: "LLVSLog: the library's messages through swift-log."),
-        .default(enabledTraits: ["Models"]),
+        .default(enabledTraits: ["Models", "Network"]),
     ]
     package.products += [
         .library(name: "LLVSModel", targets: ["LLVSModel"]),
@@ -138,10 +146,10 @@ if Context.environment["LLVS_DISTRIBUTION"] == nil {
             ],
             path: "bindings/swift/Sources/LLVSModelMacros"),
         .target(
-            name: "LLVSModel", dependencies: engine + ["LLVSAsync", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
+            name: "LLVSModel", dependencies: modules + ["LLVSAsync", "LLVSModelMacros"], path: "bindings/swift/Sources/LLVSModel"),
         .target(
             name: "LLVSLog",
-            dependencies: engine + [.product(name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"]))],
+            dependencies: modules + [.product(name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"]))],
             path: "bindings/swift/Sources/LLVSLog"),
         .executableTarget(
             name: "Contacts", dependencies: engine + ["LLVSModel"], path: "bindings/swift/Examples/Contacts", exclude: ["expected.txt"]),

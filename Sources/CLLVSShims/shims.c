@@ -277,6 +277,9 @@ int llvs_shim_syncfs(int fd) {
 #endif
 }
 
+/* LLVSServices has a definition that the linker prefers. */
+__attribute__((weak)) void llvs_shim_list_services(void *list) { (void)list; }
+
 int llvs_shim_is_local(const char *path) {
 #if defined(__linux__)
     struct statfs system;

@@ -149,6 +149,55 @@ extension IndexQuestion {
     }
 }
 
+extension ValueReader {
+    /// Returns bytes of the value.
+    /// - Parameters:
+    ///   - offset: the first byte.
+    ///   - count: the most bytes to return.
+    /// - Returns: fewer bytes only at the end of the value, and none beyond it.
+    /// - Throws: as the function with a buffer; `.invalidArgument` for a negative count.
+    public func read(at offset: Int, count: Int) throws -> [UInt8] {
+        guard count >= 0 else {
+            throw StoreError(
+                .invalidArgument, "Reading \(count) bytes of the value of \"\(id)\" is not possible. Give 0 or more.", valueID: id)
+        }
+        let most = max(0, min(count, size - min(size, max(0, offset))))
+        return try [UInt8](unsafeUninitializedCapacity: most) { buffer, filled in
+            filled = try read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+        }
+    }
+}
+
+extension IndexPage {
+    /// The ids of the values that were found, in the order of the index.
+    public var valueIDs: [ValueID] { ids.texts.map { ValueID(unchecked: $0) } }
+}
+
+/// Limits as durations.
+extension Syncer.Options {
+    /// Options with delays other than the default ones.
+    /// - Parameters:
+    ///   - afterSave: the delay between the last save and its sending.
+    ///   - afterSaves: the longest delay between the first of several saves and their sending.
+    ///   - poll: the interval between polls, if versions were received or sent in the last 5 minutes.
+    ///   - longestPoll: the longest interval between polls, if no versions move.
+    ///   - longestPause: the longest pause after failures.
+    public init(
+        afterSave: Duration? = nil, afterSaves: Duration? = nil, poll: Duration? = nil, longestPoll: Duration? = nil,
+        longestPause: Duration? = nil
+    ) {
+        self.init()
+        func set(_ member: WritableKeyPath<Self, Double>, _ limit: Duration?) {
+            if let limit { self[keyPath: member] = limit / .seconds(1) }
+        }
+        set(\.afterSave, afterSave)
+        set(\.afterSaves, afterSaves)
+        set(\.poll, poll)
+        set(\.longestPoll, longestPoll)
+        set(\.longestPause, longestPause)
+    }
+}
+
 /// Calls the closure with the UTF-8 of texts, which is valid during the call.
 private func withBytes<R>(of texts: [String], _ body: ([UnsafeRawBufferPointer]) throws -> R) rethrows -> R {
     let bytes = texts.map { Array($0.utf8) }

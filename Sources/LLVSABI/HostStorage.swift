@@ -91,7 +91,7 @@ private final class HostFunctions: HostCallMark, @unchecked Sendable {
         defer { callerLock.withLock { caller = nil } }
         _ = try HostCalls.run(self) { try callHost("\(what) of \(host.name)", keeping: HostFunctions.codes, call) }
     }
-    override func hostLeft() { callerLock.withLock { caller = nil } }
+    func hostLeft() { callerLock.withLock { caller = nil } }
     private func missing(_ callback: String) -> StoreError { StoreError(.internal, "\(host.name) has no callback \(callback).") }
 
     func functions(_ claim: StorageClaim) -> CallbackStorage.Functions {

@@ -47,7 +47,7 @@ public func llvs_peer_wait(_ peer: OpaquePointer!, _ seconds: Double, _ in_step:
         guard let link = peer.link else {
             throw StoreError(.invalidArgument, "The host carries the bytes of this connection, so this call cannot wait for it.")
         }
-        out.pointee = try link.wait(seconds) ? 1 : 0
+        out.pointee = try link.wait(within: seconds) ? 1 : 0
     }
 }
 

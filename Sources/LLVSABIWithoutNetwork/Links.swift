@@ -6,10 +6,6 @@ import LLVSCore
 // Direct connections, listeners and devices nearby in a library that was built without them: each call that can fail is UNSUPPORTED.
 // No handle of them exists, so there is nothing to free.
 
-/// Lists no services, so that `ExchangeURL` opens folders and areas in memory alone.
-@_cdecl("llvs_shim_list_services")
-package func listServices(_ list: UnsafeMutableRawPointer?) {}
-
 private func refused(_ error: ErrorOut?, _ release: () throws -> Void = {}) -> llvs_status {
     entry(error) {
         try release()

@@ -2,6 +2,16 @@ import LLVS
 
 /// Blocking calls of an exchange, as async functions on threads of their own.
 extension Exchange {
+    /// Opens the place of a URL as the other side of a store.
+    /// - Parameters:
+    ///   - store: the store.
+    ///   - url: as for the initialiser.
+    ///   - options: what the URL cannot contain, and how to exchange.
+    /// - Throws: the errors of the initialiser.
+    public static func open(store: Store, url: String, options: URLOptions = URLOptions()) async throws -> Exchange {
+        try await onOwnThread { _ in try Exchange(store: store, url: url, options: options) }
+    }
+
     /// Fetches the versions that the store lacks, and adds them.
     /// - Parameters:
     ///   - verifyKnown: also fetches the versions that the store has, and compares them.
@@ -129,6 +139,17 @@ extension Exchange {
             }
             return [observation]
         }
+    }
+}
+
+extension FolderTransport {
+    /// Opens a folder as a place, and creates it if it is missing.
+    /// - Parameters:
+    ///   - path: the folder.
+    ///   - options: how to open it.
+    /// - Throws: the errors of the initialiser.
+    public static func open(path: String, options: Options = Options()) async throws -> FolderTransport {
+        try await onOwnThread { _ in try FolderTransport(path: path, options: options) }
     }
 }
 

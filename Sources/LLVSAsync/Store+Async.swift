@@ -37,6 +37,26 @@ extension Store {
         }
     }
 
+    /// Makes a version, with values that are read piece by piece in addition to the changes. Each is an update.
+    /// - Parameters:
+    ///   - predecessor: the version that it is based on; nil: none.
+    ///   - changes: what to insert, update and remove.
+    ///   - metadata: metadata of the version.
+    ///   - id: the id; nil: one that is derived from the content.
+    ///   - timestamp: seconds since 2001-01-01 UTC; nil: the current time.
+    ///   - sources: returns the values to read. It is called on the thread that reads them.
+    /// - Throws: the errors of `sources`, of a source, and of the function without `async`.
+    @discardableResult
+    public func makeVersion(
+        basedOn predecessor: VersionID?, changes: [Value.Change] = [], metadata: Metadata = Metadata(), id: VersionID? = nil,
+        timestamp: Double? = nil, reading sources: @escaping @Sendable () throws -> [ValueSource]
+    ) async throws -> Version {
+        try await onOwnThread { _ in
+            try self.makeVersion(
+                basedOn: predecessor, changes: changes, reading: sources(), metadata: metadata, id: id, timestamp: timestamp)
+        }
+    }
+
     /// Merges two versions. The arbiter is called on the thread that does the work.
     /// - Parameters:
     ///   - a: one version; "ours" for arbiters that distinguish the sides.
@@ -131,6 +151,18 @@ extension Store {
     @discardableResult
     public func compact(progress: ProgressCallback? = nil) async throws -> CompactionReport {
         try await onOwnThread(progress: progress) { try self.compact(control: $0) }
+    }
+
+    /// Adds versions as one batch, predecessors first, whatever their order.
+    /// - Parameters:
+    ///   - received: the versions with their changes.
+    ///   - isVerifying: whether to read all present versions for damage.
+    ///   - progress: receives the count of versions added.
+    /// - Throws: the errors of the function without `async`; `CancellationError`, and then nothing is stored.
+    public func add(
+        _ received: [ReceivedVersion], isVerifying: Bool = false, progress: ProgressCallback? = nil
+    ) async throws -> [Addition] {
+        try await onOwnThread(progress: progress) { try self.add(received, isVerifying: isVerifying, control: $0) }
     }
 
     /// Delivers the versions that enter the history from now on, whether this handle, another handle or another process added them.

@@ -96,6 +96,56 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.statistics(control: $0) }
     }
 
+    /// Returns a version by its id; nil if it does not exist.
+    /// - Throws: the errors of the function without `async`.
+    public func version(_ id: VersionID) async throws -> Version? { try await onOwnThreadUnlessCancelled { try self.version(id) } }
+
+    /// Returns the reference that prevails at a version, without reading the bytes; nil if there is none.
+    /// - Throws: the errors of the function without `async`.
+    public func reference(_ id: ValueID, at version: VersionID) async throws -> Value.Reference? {
+        try await onOwnThreadUnlessCancelled { try self.reference(id, at: version) }
+    }
+
+    /// Returns the references that prevail at a version, in byte order of their ids.
+    /// - Parameters:
+    ///   - version: the version.
+    ///   - range: only ids in it.
+    ///   - after: only ids after this one.
+    ///   - limit: the most references.
+    /// - Throws: the errors of the function without `async`.
+    public func references(
+        at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, limit: Int
+    ) async throws -> [Value.Reference] {
+        try await onOwnThreadUnlessCancelled { try self.references(at: version, in: range, after: after, limit: limit) }
+    }
+
+    /// Returns how many values prevail at a version, in a range of ids.
+    /// - Throws: the errors of the function without `async`.
+    public func count(at version: VersionID, in range: IDRange = .all) async throws -> Int {
+        try await onOwnThreadUnlessCancelled { try self.count(at: version, in: range) }
+    }
+
+    /// Returns the rules of the store at a version.
+    /// - Parameters:
+    ///   - version: the version at which they are read.
+    ///   - given: rules to add to them. Nothing is stored.
+    /// - Throws: the errors of the function without `async`.
+    public func schema(at version: VersionID, adding given: [UInt8]? = nil) async throws -> Schema {
+        try await onOwnThreadUnlessCancelled { try self.schema(at: version, adding: given) }
+    }
+
+    /// Opens the value that prevails at a version, for reading in parts; nil if there is none.
+    /// - Throws: the errors of the function without `async`.
+    public func openValue(_ id: ValueID, at version: VersionID) async throws -> ValueReader? {
+        try await onOwnThreadUnlessCancelled { try self.openValue(id, at: version) }
+    }
+
+    /// Opens the bytes that a version stored under an id, for reading in parts; nil if it stored none.
+    /// - Throws: the errors of the function without `async`.
+    public func openValue(_ reference: Value.Reference) async throws -> ValueReader? {
+        try await onOwnThreadUnlessCancelled { try self.openValue(reference) }
+    }
+
     // MARK: Conflicts and edits of the past
 
     /// Returns the conflicts that a merge of two versions would have.
@@ -172,4 +222,30 @@ extension Store {
     /// Closes the store, after the calls that run in it. Cancelling the task does not stop this.
     /// - Throws: the errors of the function without `async`.
     public func close() async throws { try await onOwnThread { _ in try self.close() } }
+}
+
+extension ValueReader {
+    /// Returns bytes of the value.
+    /// - Parameters:
+    ///   - offset: the first byte.
+    ///   - count: the most bytes to return.
+    /// - Throws: the errors of the function without `async`.
+    public func read(at offset: Int, count: Int) async throws -> [UInt8] {
+        try await onOwnThreadUnlessCancelled { try self.read(at: offset, count: count) }
+    }
+
+    /// The bytes of the value from its beginning, in pieces of at most 1 MiB.
+    ///
+    ///     for try await piece in reader.pieces { try await connection.send(piece) }
+    public var pieces: PagedSequence<[UInt8]> {
+        PagedSequence { _ in
+            var offset = 0
+            return { control in
+                try control.check(.reading, offset, of: self.size, doing: "Reading the value of \"\(self.id)\"")
+                let piece = try self.read(at: offset, count: 1 << 20)
+                offset += piece.count
+                return piece.isEmpty ? [] : [piece]
+            }
+        }
+    }
 }

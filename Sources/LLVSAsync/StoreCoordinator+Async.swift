@@ -26,16 +26,39 @@ extension StoreCoordinator {
     ///   - own: metadata of the version, in addition to the coordinator's.
     ///   - branch: the branch to save on; nil: the current version's.
     ///   - expected: the version that must be current; if another one is, nothing is stored.
+    ///   - merges: whether to save even if another version than `expected` is current: the save is then merged with it.
     ///   - timestamp: as for `Store.makeVersion`.
     /// - Returns: the new version, or nil if there was nothing to save.
     /// - Throws: the errors of the function without `async`.
     @discardableResult
     public func save(
         _ changes: [Value.Change], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
-        timestamp: Double? = nil
+        merges: Bool = false, timestamp: Double? = nil
     ) async throws -> Version? {
         try await onOwnThread { _ in
-            try self.save(changes, metadata: own, branch: branch, expected: expected, timestamp: timestamp)
+            try self.save(changes, metadata: own, branch: branch, expected: expected, merges: merges, timestamp: timestamp)
+        }
+    }
+
+    /// Saves as above, with values that are read piece by piece in addition to the changes. Each is an update.
+    /// - Parameters:
+    ///   - changes: what to insert, update and remove.
+    ///   - own: metadata of the version, in addition to the coordinator's.
+    ///   - branch: the branch to save on; nil: the current version's.
+    ///   - expected: the version that must be current.
+    ///   - merges: whether to save even if another version than `expected` is current.
+    ///   - timestamp: as for `Store.makeVersion`.
+    ///   - sources: returns the values to read. It is called on the thread that reads them.
+    /// - Returns: the new version, or nil if there was nothing to save.
+    /// - Throws: the errors of `sources`, of a source, and of the function without `async`.
+    @discardableResult
+    public func save(
+        _ changes: [Value.Change] = [], metadata own: Metadata = Metadata(), branch: String? = nil, expected: VersionID? = nil,
+        merges: Bool = false, timestamp: Double? = nil, reading sources: @escaping @Sendable () throws -> [ValueSource]
+    ) async throws -> Version? {
+        try await onOwnThread { _ in
+            try self.save(
+                changes, reading: sources(), metadata: own, branch: branch, expected: expected, merges: merges, timestamp: timestamp)
         }
     }
 
@@ -217,6 +240,25 @@ extension StoreCoordinator {
     /// Moves the current version.
     /// - Throws: the errors of the function without `async`.
     public func setCurrentVersion(_ id: VersionID) async throws { try await onOwnThread { _ in try self.setCurrentVersion(id) } }
+
+    /// Uses a store that the caller owns.
+    /// - Parameters:
+    ///   - store: the store.
+    ///   - options: as for the initialiser.
+    /// - Throws: the errors of the initialiser.
+    public static func open(store: Store, options: Options = Options()) async throws -> StoreCoordinator {
+        try await onOwnThread { _ in try StoreCoordinator(store: store, options: options) }
+    }
+
+    /// Attaches an exchange. Its restoration state is read under its name.
+    /// - Parameters:
+    ///   - exchange: an exchange of this coordinator's store.
+    ///   - name: a name that no other attached exchange has: `[a-z0-9._-]{1,40}`.
+    ///   - place: the name of the place in results; nil for `name`.
+    /// - Throws: the errors of the function without `async`.
+    public func attach(_ exchange: Exchange, name: String, place: String? = nil) async throws {
+        try await onOwnThread { _ in try self.attach(exchange, name: name, place: place) }
+    }
 
     /// Closes the exchanges, and the store if the coordinator opened it. Cancelling the task does not stop this.
     /// - Throws: the errors of the function without `async`.

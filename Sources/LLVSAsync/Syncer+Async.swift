@@ -29,6 +29,12 @@ extension ValueIndex {
         try await onOwnThread(progress: progress) { try self.find(question, at: version, control: $0) }
     }
 
+    /// Returns the definition of the index at a version, and the version that declared it; nil if the program gave the definition.
+    /// - Throws: the errors of the function without `async`.
+    public func definition(at version: VersionID) async throws -> (definition: IndexDefinition, declaredAt: VersionID?) {
+        try await onOwnThreadUnlessCancelled { try self.definition(at: version) }
+    }
+
     /// Explains what the index holds of a value.
     /// - Parameters:
     ///   - id: the id of the value.
@@ -64,55 +70,19 @@ extension Projection {
         try await onOwnThread { _ in try Projection(store, path: path, definition, options: options) }
     }
 
+    /// Returns the version that the database mirrors; nil: none yet.
+    /// - Throws: the errors of `version`.
+    public func readVersion() async throws -> VersionID? { try await onOwnThreadUnlessCancelled { try self.version } }
+
+    /// Closes the database, after the calls that run in it. Cancelling the task does not stop this.
+    public func close() async { await onThreadOfItsOwn { self.close() } }
+
     /// Returns the parts that did not fit their columns, at most 1,000 at once.
     /// - Parameter after: the number of the last one of the page before; 0: from the first.
     /// - Throws: the errors of the function without `async`.
     public func problems(after: Int64 = 0) async throws -> [Problem] {
         try await onOwnThreadUnlessCancelled { try self.problems(after: after) }
     }
-}
-
-extension PeerListener {
-    /// Waits for a connection of another device.
-    /// - Parameter seconds: how long to wait.
-    /// - Returns: the connection; nil if none came in that time.
-    /// - Throws: the errors of the function without `async`.
-    public func accept(within seconds: Double) async throws -> PeerLink? {
-        try await onOwnThread { _ in try self.accept(within: seconds) }
-    }
-}
-
-extension PeerLink {
-    /// Connects a store to the one that `PeerListener` offers at an address.
-    /// - Parameters:
-    ///   - store: the store to exchange. It must be writable.
-    ///   - address: `host:port`, `[host]:port`, or `unix:` and a path.
-    ///   - options: the identity of this side, and the pairing.
-    ///   - seconds: the timeout for connecting.
-    /// - Throws: the errors of the initialiser.
-    public static func connect(
-        _ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10
-    ) async throws -> PeerLink {
-        try await onOwnThread { _ in try PeerLink(store, to: address, options: options, within: seconds) }
-    }
-
-    /// Waits until both stores are in step, including everything that is in this store now, or until the link ends.
-    /// - Parameter seconds: the timeout.
-    /// - Returns: whether they are in step.
-    /// - Throws: the error by which the link ended; `CancellationError`, and then the link goes on.
-    @discardableResult
-    public func wait(within seconds: Double = .infinity) async throws -> Bool {
-        let waiter = Waiter()
-        return try await withTaskCancellationHandler {
-            try await onOwnThread { _ in try self.wait(seconds, as: waiter) }
-        } onCancel: {
-            cancel(waiter)
-        }
-    }
-
-    /// Sends what is queued, says goodbye, and waits until the other side does so, or for the given seconds. Then the link ends.
-    /// Cancelling the task does not stop this.
-    public func close(within seconds: Double = 10) async { await onThreadOfItsOwn { self.close(within: seconds) } }
 }
 
 extension Salvage {
@@ -162,21 +132,4 @@ extension Syncer {
     public func run(within limit: Duration, progress: ProgressCallback? = nil) async throws -> Bool {
         try await run(within: limit / .seconds(1), progress: progress)
     }
-}
-
-extension PeerListener {
-    /// Waits for a connection of another device.
-    /// - Parameter limit: how long to wait.
-    /// - Returns: the connection; nil if none came in that time.
-    /// - Throws: the errors of the function without `async`.
-    public func accept(within limit: Duration) async throws -> PeerLink? { try await accept(within: limit / .seconds(1)) }
-}
-
-extension PeerLink {
-    /// Waits until both stores are in step, including everything that is in this store now, or until the link ends.
-    /// - Parameter limit: how long to wait.
-    /// - Returns: whether they are in step.
-    /// - Throws: the error by which the link ended; `CancellationError`, and then the link goes on.
-    @discardableResult
-    public func wait(within limit: Duration) async throws -> Bool { try await wait(within: limit / .seconds(1)) }
 }

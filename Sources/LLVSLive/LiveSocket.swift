@@ -37,16 +37,23 @@ enum LiveSocket {
     private static let stream = Int32(SOCK_STREAM)
     #endif
 
+    /// The seconds between checks of whether connecting was cancelled.
+    private static let glance = 0.05
+
     /// Returns a socket that was connected within the given seconds.
-    /// - Throws: `.transport`.
-    static func connect(_ address: Address, within seconds: Double, named text: String) throws -> Int32 {
+    /// - Throws: `.transport`, also when the token cancels it.
+    static func connect(_ address: Address, within seconds: Double, token: CancelToken? = nil, named text: String) throws -> Int32 {
         let end = Clock.steady() + max(0, seconds)
         return try first(of: address, isToListen: false, named: text) { family, place, size, more in
             let fd = try System.socket(family, stream), now = Clock.steady()
             do throws(Errno) {
                 try start(fd, place, size)
                 // An address that does not answer must leave time for the addresses after it.
-                guard try wait(fd, Int16(POLLOUT), until: now + max(0, end - now) / Double(more + 1)) else { throw Errno(ETIMEDOUT) }
+                let turn = now + max(0, end - now) / Double(more + 1)
+                while !(try wait(fd, Int16(POLLOUT), until: token == nil ? turn : min(turn, Clock.steady() + glance))) {
+                    if token?.isCancelled == true { throw Errno(ECANCELED) }
+                    guard Clock.steady() < turn - 0.002 else { throw Errno(ETIMEDOUT) }
+                }
                 var error: Int32 = 0, length = socklen_t(MemoryLayout<Int32>.size)
                 guard getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0, error == 0 else { throw Errno(error) }
             } catch {

@@ -38,11 +38,19 @@ public final class PeerLink: @unchecked Sendable {
     ///   - options: the identity of this side, and the pairing.
     ///   - seconds: the timeout for connecting.
     /// - Throws: `.transport`, and the errors of `PeerSession`.
+    @available(*, noasync, message: "It waits for the network. Import LLVSAsync, and await PeerLink.connect(_:to:options:within:).")
     public convenience init(_ store: Store, to address: String, options: PeerSession.Options, within seconds: Double = 10) throws {
+        try self.init(store, to: address, options: options, within: seconds, token: nil)
+    }
+    /// - Parameter token: cancels connecting, which then throws `.transport`.
+    package convenience init(
+        _ store: Store, to address: String, options: PeerSession.Options, within seconds: Double, token: CancelToken?
+    ) throws {
         var options = options
         options.isInitiator = true
         let session = try PeerSession(store, options: options)
-        try self.init(session, over: LiveSocket.connect(LiveSocket.Address(address), within: seconds, named: address))
+        try self.init(
+            session, over: LiveSocket.connect(LiveSocket.Address(address), within: seconds, token: token, named: address))
     }
 
     /// Runs a session over a connected socket of the program.
@@ -106,18 +114,11 @@ public final class PeerLink: @unchecked Sendable {
     /// - Parameter seconds: the timeout.
     /// - Returns: whether they are in step.
     /// - Throws: the error by which the link ended.
-    public func wait(_ seconds: Double = .infinity) throws -> Bool { try wait(seconds, as: Waiter()) }
+    public func wait(within seconds: Double = .infinity) throws -> Bool { try wait(seconds, as: WaitToken()) }
 
-    /// A call of `wait` that can be cancelled.
-    package final class Waiter: @unchecked Sendable {
-        // Sendable: the lock of the link guards the state.
-        fileprivate var isCancelled = false
-        package init() {}
-    }
-
-    /// The same, until `cancel` is called with the waiter.
+    /// The same, until `cancel` is called with the token.
     /// - Throws: `.cancelled`, and the errors of `wait`.
-    package func wait(_ seconds: Double, as waiter: Waiter) throws -> Bool {
+    package func wait(_ seconds: Double, as token: WaitToken) throws -> Bool {
         guard getpid() == process else { return false }
         let end = Clock.steady() + seconds
         let mine = lock.withLock { () -> Int in
@@ -127,7 +128,7 @@ public final class PeerLink: @unchecked Sendable {
         signal()
         return try lock.withLock {
             while true {
-                if waiter.isCancelled { throw StoreError(.cancelled, "Waiting for a connection was cancelled. The link goes on.") }
+                if token.isCancelled { throw StoreError(.cancelled, "Waiting for a connection was cancelled. The link goes on.") }
                 guard !isEnded, looked < mine || phase.rawValue < PeerSession.Phase.inStep.rawValue else { break }
                 let left = end - Clock.steady()
                 guard left > 0 else { return false }
@@ -138,20 +139,25 @@ public final class PeerLink: @unchecked Sendable {
         }
     }
 
-    /// Cancels a call of `wait`, also one that begins later.
-    package func cancel(_ waiter: Waiter) {
+    /// Cancels a call of `wait` or `waitForEnd`, also one that begins later.
+    package func cancel(_ token: WaitToken) {
         lock.withLock {
-            waiter.isCancelled = true
+            token.isCancelled = true
             changed.broadcast()
         }
     }
 
     /// Waits until it has ended, with a timeout. Returns whether it has.
-    public func waitForEnd(_ seconds: Double) -> Bool {
+    public func waitForEnd(within seconds: Double = .infinity) -> Bool { waitForEnd(seconds, as: WaitToken()) }
+
+    /// The same, until `cancel` is called with the token.
+    package func waitForEnd(_ seconds: Double, as token: WaitToken) -> Bool {
         let end = Clock.steady() + seconds
         return lock.withLock {
-            while !isEnded { guard changed.wait(lock, until: end) || Clock.steady() < end else { return isEnded } }
-            return true
+            while !isEnded, !token.isCancelled {
+                guard changed.wait(lock, until: end) || Clock.steady() < end else { return isEnded }
+            }
+            return isEnded
         }
     }
 
@@ -165,7 +171,7 @@ public final class PeerLink: @unchecked Sendable {
     public func close(within seconds: Double = 10) {
         guard getpid() == process else { return }
         beginClosing()
-        if !waitForEnd(max(0, seconds)) { stop() }
+        if !waitForEnd(within: max(0, seconds)) { stop() }
     }
     /// The same without waiting.
     public func beginClosing() {

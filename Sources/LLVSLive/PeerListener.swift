@@ -73,6 +73,7 @@ public final class PeerListener: @unchecked Sendable {
     ///   - address: `host:port`, `[host]:port`, or `unix:` and a path. A Unix socket is created for its owner only.
     ///   - options: the identity of this side. Pairings come with the stores that are offered.
     /// - Throws: `.transport`, `.invalidArgument`, `.io`.
+    @available(*, noasync, message: "It may wait for the name of a host. Import LLVSAsync, and await PeerListener.listen(at:options:).")
     public init(at address: String, options: PeerSession.Options) throws {
         var options = options
         (options.isInitiator, options.pairing, options.members, options.invitation, options.comparesDigits) = (false, nil, nil, nil, false)
@@ -160,7 +161,10 @@ public final class PeerListener: @unchecked Sendable {
     /// Returns the next connection that was not returned yet. Connections run also if they are never returned.
     /// - Parameter seconds: the timeout.
     /// - Returns: nil if none arrived.
-    public func accept(within seconds: Double) throws -> PeerLink? {
+    public func accept(within seconds: Double) throws -> PeerLink? { accept(within: seconds, as: WaitToken()) }
+
+    /// The same, until `cancel` is called with the token.
+    package func accept(within seconds: Double, as token: WaitToken) -> PeerLink? {
         guard getpid() == process else { return nil }
         let end = Clock.steady() + seconds
         return lock.withLock {
@@ -168,9 +172,17 @@ public final class PeerListener: @unchecked Sendable {
                 forgetEnded()
                 if !arrived.isEmpty { return arrived.removeFirst() }
                 let left = end - Clock.steady()
-                guard !isClosing, left > 0 else { return nil }
+                guard !isClosing, !token.isCancelled, left > 0 else { return nil }
                 _ = changed.wait(lock, until: Clock.steady() + min(left, 3_600))
             }
+        }
+    }
+
+    /// Cancels a call of `accept`, also one that begins later.
+    package func cancel(_ token: WaitToken) {
+        lock.withLock {
+            token.isCancelled = true
+            changed.broadcast()
         }
     }
 

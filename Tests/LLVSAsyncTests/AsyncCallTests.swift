@@ -54,10 +54,10 @@ import Testing
         #expect(try restored.manifest == manifest && other.allVersionIDs() == store.allVersionIDs())
 
         let folder = directory.path + "/shared"
-        let sending = try Exchange(store: store, transport: FolderTransport(path: folder))
+        let sending = try await Exchange(store: store, transport: FolderTransport.open(path: folder))
         #expect(try await sending.send().versions.count == 6)
         let third = try await StoreCoordinator.open(path: directory.path + "/third")
-        try third.attach(Exchange(store: third.store, transport: FolderTransport(path: folder)), name: "shared")
+        try await third.attach(Exchange(store: third.store, transport: FolderTransport.open(path: folder)), name: "shared")
         let outcome = try await third.sync { _ in seen.add() }
         #expect(try outcome.move.to == third.currentVersion && third.store.heads().map(\.id) == store.heads().map(\.id))
         try await third.save([.insert(ValueID("z"), data: [4])])
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test func errorsComeOutUnchanged() async throws {
-        let store = try Store(path: "", options: memory)
+        let store = try await Store.open(path: "", options: memory)
         let (a, b) = try Self.fork(store)
         await #expect(throws: Refusal()) { try await store.merge(a, with: b, arbiter: Refusing()) }
         let unknown = VersionID.random()
@@ -88,16 +88,16 @@ import Testing
 
     @Test func aCancelledTaskCancelsItsCall() async throws {
         let directory = TemporaryDirectory(), path = directory.path + "/store"
-        let made = try Store(path: path, options: Store.Options())
+        let made = try await Store.open(path: path, options: Store.Options())
         let (a, b) = try Self.fork(made)
         try await made.close()
         let count = 3
         #expect(await Self.codeWhenCancelled { _ = try await Store.open(path: path) } == .cancelled)
         #expect(await Self.codeWhenCancelled { _ = try await StoreCoordinator.open(path: path) } == .cancelled)
 
-        let coordinator = try StoreCoordinator(path: path), store = coordinator.store
-        let exchange = try Exchange(store: store, transport: FolderTransport(path: directory.path + "/shared"))
-        try coordinator.attach(exchange, name: "shared")
+        let coordinator = try await StoreCoordinator.open(path: path), store = coordinator.store
+        let exchange = try await Exchange(store: store, transport: FolderTransport.open(path: directory.path + "/shared"))
+        try await coordinator.attach(exchange, name: "shared")
         let snapshots = Snapshots(store: store, transport: exchange.transport)
         let calls: [(String, @Sendable () async throws -> Void)] = [
             ("verify", { _ = try await store.verify() }), ("size", { _ = try await store.size() }),
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func aCallIsCancelledInTheMiddle() async throws {
-        let store = try Store(path: "", options: memory), steps = Counter(), box = Box<Task<VerifyReport, any Error>>()
+        let store = try await Store.open(path: "", options: memory), steps = Counter(), box = Box<Task<VerifyReport, any Error>>()
         var last: Version?
         for i in 0..<200 { last = try store.set(["x": "\(i)"], last) }
         let (begun, begin) = AsyncStream<Void>.makeStream()

@@ -40,15 +40,16 @@ private func done<R>(_ result: R) -> Bool { true }
     }
 
     @Test func ofStores() async throws {
-        let directory = TemporaryDirectory(), store = try Store(path: directory.path + "/store")
+        let directory = TemporaryDirectory(), store = try await Store.open(path: directory.path + "/store")
         let root = try store.set(["x": #"{"a":0}"#, "y": "0"], nil)
         let a = try store.set(["x": #"{"a":1}"#], root), b = try store.set(["x": #"{"a":2}"#], root)
         let merged = try await store.merge(a.id, with: b.id, arbiter: RulesArbiter()), last = try store.set(["y": "1"], merged)
-        let reference = try #require(try store.reference("y", at: last.id))
+        let reference = try #require(try await store.reference("y", at: last.id))
+        let received = Store.ReceivedVersion(version: last, changes: try await store.changes(madeIn: last.id))
         var erasing = ErasureQuery()
         erasing.ids = ["z"]
         erasing.isDryRun = true
-        let query = erasing, other = try Store(path: directory.path + "/other")
+        let query = erasing, other = try await Store.open(path: directory.path + "/other")
         let imported =
             #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
             + "/Vectors/interchange/store"
@@ -61,6 +62,14 @@ private func done<R>(_ result: R) -> Bool { true }
             ("recordedChanges", { try await store.recordedChanges(madeIn: root.id, in: .prefix([120])).map(\.id) == ["x"] }),
             ("differences", { try await store.differences(from: root.id, to: last.id).map(\.id) == ["x", "y"] }),
             ("versions", { try await store.versions(of: "y").map(\.id) == [last.id, root.id] }),
+            ("version", { try await store.version(a.id)?.id == a.id }),
+            ("reference", { try await store.reference("z", at: root.id) == nil }),
+            ("references", { try await store.references(at: root.id, limit: 9).map(\.id) == ["x", "y"] }),
+            ("count", { try await store.count(at: root.id) == 2 }),
+            ("schema", { try await store.schema(at: root.id).rules == nil }),
+            ("openValue", { try await store.openValue("y", at: root.id)?.size == 1 }),
+            ("openValue of a reference", { try await store.openValue(reference)?.storedVersion == last.id }),
+            ("add", { try await store.add([received]).count == 1 }),
             ("version at a time", { try await store.version(at: last.timestamp)?.id == last.id }),
             ("statistics", { try await store.statistics().versions == 5 }),
             ("reloadHistory", { try await store.reloadHistory() == 0 }),
@@ -100,6 +109,52 @@ private func done<R>(_ result: R) -> Bool { true }
         #expect(Self.code { try store.heads() } == .closed)
     }
 
+    /// A value that is written and read in pieces.
+    @Test func ofLargeValues() async throws {
+        let directory = TemporaryDirectory(), notes = try await StoreCoordinator.open(path: directory.path + "/notes")
+        let size = 3 << 20
+        /// The first half of the bytes are 1, and the others 2.
+        let sources: @Sendable () -> [ValueSource] = {
+            var made = 0
+            return [
+                ValueSource(id: "large", size: size) { buffer in
+                    let count = min(buffer.count, 100_000, size - made)
+                    for i in 0..<count { buffer[i] = made + i < size / 2 ? 1 : 2 }
+                    made += count
+                    return count
+                }
+            ]
+        }
+        let saved = try #require(try await notes.save([.insert("small", text: "1")], reading: sources))
+        let reader = try #require(try await notes.store.openValue("large", at: saved.id))
+        var sizes: [Int] = [], found: Set<UInt8> = []
+        for try await piece in reader.pieces {
+            sizes.append(piece.count)
+            found.formUnion(piece)
+        }
+        #expect(sizes == [1 << 20, 1 << 20, 1 << 20] && found == [1, 2])
+        await Self.check([
+            ("read", { try await reader.read(at: size / 2 - 1, count: 2) == [1, 2] }),
+            ("the end", { try await reader.read(at: size - 1, count: 9) == [2] }),
+            ("beyond it", { try await reader.read(at: size + 9, count: 9).isEmpty }),
+        ])
+        for (offset, count) in [(0, -1), (-1, 9)] {
+            do {
+                _ = try await reader.read(at: offset, count: count)
+                Issue.record("\(count) bytes from \(offset)")
+            } catch { #expect((error as? StoreError)?.code == .invalidArgument) }
+        }
+        let empty = try #require(try await notes.save([.insert("empty", data: [])]))
+        let none = try #require(try await notes.store.openValue("empty", at: empty.id))
+        for try await piece in none.pieces { Issue.record("\(piece.count) bytes of an empty value") }
+        let made = try await notes.store.makeVersion(basedOn: nil, reading: sources)
+        #expect(made.valueDataSize == size)
+        // A save on an older version that is merged.
+        let merged = try #require(try await notes.save([.update("small", text: "2")], expected: saved.id, merges: true))
+        #expect(try await notes.value("small")?.text == "2" && merged.id != saved.id)
+        try await notes.close()
+    }
+
     @Test func ofCoordinators() async throws {
         let directory = TemporaryDirectory()
         var options = StoreCoordinator.Options()
@@ -108,8 +163,9 @@ private func done<R>(_ result: R) -> Bool { true }
         let exchange = try await notes.connect(to: "file://" + directory.path + "/shared")
         try await notes.save([.insert("note/1", text: "milk")])
         let second = try #require(try await notes.save([.update("note/1", text: "bread")]))
-        let snapshots = Snapshots(store: store, transport: exchange.transport), empty = try Store(path: directory.path + "/empty")
-        let another = try Store(path: directory.path + "/another"), late = try await StoreCoordinator.open(path: directory.path + "/late")
+        let snapshots = Snapshots(store: store, transport: exchange.transport)
+        let empty = try await Store.open(path: directory.path + "/empty"), another = try await Store.open(path: directory.path + "/another")
+        let late = try await StoreCoordinator.open(path: directory.path + "/late")
         try await late.connect(to: "file://" + directory.path + "/shared")
         await Self.check([
             ("value", { try await notes.value("note/1")?.text == "bread" }),
@@ -150,12 +206,12 @@ private func done<R>(_ result: R) -> Bool { true }
     }
 
     @Test func ofEncryptedPlaces() async throws {
-        let directory = TemporaryDirectory(), store = try Store(path: directory.path + "/store")
+        let directory = TemporaryDirectory(), store = try await Store.open(path: directory.path + "/store")
         _ = try store.set(["x": "1"], nil)
         var options = Exchange.URLOptions()
         options.layout = .packed
         options.keys = try RemoteIdentity().withSecret { try RemoteKeys(identities: [$0], recipients: []) }
-        let exchange = try Exchange(store: store, url: "file://" + directory.path + "/place", options: options)
+        let exchange = try await Exchange.open(store: store, url: "file://" + directory.path + "/place", options: options)
         let guest = try RemoteIdentity().recipient
         try await exchange.send()
         await Self.check([
@@ -185,12 +241,16 @@ private func done<R>(_ result: R) -> Bool { true }
                 #"{"tables":{"notes":{"prefix":"note/","columns":[{"name":"title","pointer":"/title","type":"text"}]}}}"#))
         let syncer = try Syncer(notes), current = notes.currentVersion
         await Self.check([
-            ("find", { try await index.find(IndexQuestion()).count == 1 }),
+            ("find", { try await index.find(IndexQuestion()).valueIDs == ["note/1"] }),
+            ("definition", { try await index.definition(at: current).declaredAt == nil }),
             ("explain", { try await index.explain("note/1").declaredAt == nil }),
-            ("update", { done(try await projection.update(to: current)) }), ("problems", { try await projection.problems().isEmpty }),
+            ("update", { done(try await projection.update(to: current)) }),
+            ("readVersion", { try await projection.readVersion() == current }), ("problems", { try await projection.problems().isEmpty }),
             ("run", { try await syncer.run() }), ("run in a time", { try await syncer.run(within: .seconds(600)) }),
         ])
         #expect(await Self.throwsCancellation { await syncer.stop() } == false)
+        #expect(await Self.throwsCancellation { await projection.close() } == false)
+        await #expect(throws: StoreError.self) { try await projection.readVersion() }
         try await notes.close()
     }
 
@@ -200,7 +260,7 @@ private func done<R>(_ result: R) -> Bool { true }
 
     /// One stream through tasks, in pieces of a few bytes, encrypted and not.
     @Test(arguments: [false, true]) func packsInStreams(isEncrypted: Bool) async throws {
-        let from = try Store(path: "", options: memory), to = try Store(path: "", options: memory)
+        let from = try await Store.open(path: "", options: memory), to = try await Store.open(path: "", options: memory)
         let large = String(repeating: "large ", count: 50_000)
         let version = try from.set(["y": large], try from.set(["x": "1"], nil))
         let pieces = Pieces()
@@ -230,9 +290,9 @@ private func done<R>(_ result: R) -> Bool { true }
 
     /// A closure that would wait for ever ends with its task.
     @Test func ofLinks() async throws {
-        let here = try Store(path: "", options: memory), there = try Store(path: "", options: memory)
+        let here = try await Store.open(path: "", options: memory), there = try await Store.open(path: "", options: memory)
         let version = try here.set(["x": "1"], nil), bytes = try Pairing.random()
-        let listener = try PeerListener(at: "127.0.0.1:0", options: PeerSession.Options())
+        let listener = try await PeerListener.listen(at: "127.0.0.1:0")
         try listener.offer(there, Pairing(bytes))
         let options = PeerSession.Options(pairing: try Pairing(bytes))
         let link = try await PeerLink.connect(here, to: listener.address, options: options)
@@ -240,9 +300,14 @@ private func done<R>(_ result: R) -> Bool { true }
             ("wait", { try await link.wait() }), ("wait in a time", { try await link.wait(within: .seconds(600)) }),
         ])
         #expect(try await there.value("x", at: version.id)?.text == "1")
+        let answer = try #require(try await listener.accept())
+        #expect(try await link.waitForEnd(within: .zero) == false)
         #expect(await Self.throwsCancellation { await link.close() } == false)
+        #expect(try await answer.waitForEnd())
         #expect(link.hasEnded)
-        listener.close()
+        let cut = try await PeerLink.connect(here, to: listener.address, options: options, within: .seconds(600))
+        #expect(await Self.throwsCancellation { await cut.stop() } == false)
+        #expect(cut.hasEnded)
 
         // The other end says nothing, so the stores are never in step.
         var ends: [Int32] = [0, 0]
@@ -256,14 +321,62 @@ private func done<R>(_ result: R) -> Bool { true }
         for await _ in begun { break }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(await Self.isCancelledWhileItWaits { try await silent.waitForEnd() })
         #expect(!silent.hasEnded)
-        silent.stop()
+        await silent.stop()
         close(ends[1])
+
+        // Nobody connects any more. A listener that was cancelled accepts as before.
+        while try await listener.accept(within: .zero) != nil {}
+        #expect(await Self.isCancelledWhileItWaits { _ = try await listener.accept() })
+        #expect(await Self.throwsCancellation { _ = try await listener.accept(within: .seconds(600)) })
+        let again = try await PeerLink.connect(here, to: listener.address, options: options)
+        #expect(try await again.wait())
+        #expect(try await listener.accept() != nil)
+        #expect(await Self.throwsCancellation { await listener.close(within: .seconds(600)) } == false)
         for store in [here, there] { try await store.close() }
+    }
+    /// Returns whether a call that was begun throws `CancellationError` once its task is cancelled.
+    private static func isCancelledWhileItWaits(_ call: @escaping @Sendable () async throws -> Void) async -> Bool {
+        let (begun, begin) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            begin.yield()
+            do { try await call() } catch { return error is CancellationError }
+            return false
+        }
+        for await _ in begun { break }
+        task.cancel()
+        return await task.value
+    }
+
+    /// A server that accepts no connection: its queue is full, so connecting waits.
+    @Test func connectingIsCancelled() async throws {
+        let store = try await Store.open(path: "", options: memory), bytes = try Pairing.random()
+        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var place = sockaddr_in()
+        place.sin_family = sa_family_t(AF_INET)
+        place.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try withUnsafeMutablePointer(to: &place) {
+            try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                try #require(bind(server, $0, length) == 0 && listen(server, 0) == 0 && getsockname(server, $0, &length) == 0)
+            }
+        }
+        let address = "127.0.0.1:\(UInt16(bigEndian: place.sin_port))"
+        // The first of these fills the queue.
+        let waiting = (0..<4).map { _ in socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0) }
+        withUnsafePointer(to: &place) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { for one in waiting { _ = connect(one, $0, length) } }
+        }
+        let options = PeerSession.Options(pairing: try Pairing(bytes))
+        #expect(await Self.isCancelledWhileItWaits { _ = try await PeerLink.connect(store, to: address, options: options, within: 3_600) })
+        for one in waiting { close(one) }
+        close(server)
+        try await store.close()
     }
 
     @Test func cancelledWhileTheClosureWaits() async throws {
-        let store = try Store(path: "", options: memory)
+        let store = try await Store.open(path: "", options: memory)
         _ = try store.set(["x": "1"], nil)
         for call: @Sendable (@escaping @Sendable () async throws -> Void) async throws -> Void in [
             { wait in try await store.writePack { _ in try await wait() } },

@@ -91,19 +91,19 @@ import Darwin
 
     @Test func sequencesEndWithWhatTheyObserve() async throws {
         func none<Element>(_ sequence: EventSequence<Element>) async -> Bool { for await _ in sequence { return false }; return true }
-        let store = try Store(path: "", options: memory)
+        let store = try await Store.open(path: "", options: memory)
         let versions = try store.newVersions()
         try await store.close()
         #expect(await none(versions))
         #expect(throws: StoreError.self) { try store.newVersions() }
 
-        var left: Store? = try Store(path: "", options: memory)
+        var left: Store? = try await Store.open(path: "", options: memory)
         let lost = try #require(try left?.newVersions())
         left = nil
         #expect(await none(lost), "a store that was released")
 
-        let shared = try Store(path: "", options: memory)
-        let coordinator = try StoreCoordinator(store: shared)
+        let shared = try await Store.open(path: "", options: memory)
+        let coordinator = try await StoreCoordinator.open(store: shared)
         let moves = coordinator.moves()
         var exchange: Exchange? = Exchange(store: shared, transport: MemoryTransport(name: "sequencesEnd"))
         let news = try #require(try exchange?.news())
@@ -119,7 +119,7 @@ import Darwin
     }
 
     @Test func aCancelledTaskWaitsForNothing() async throws {
-        let store = try Store(path: "", options: memory), versions = try store.newVersions()
+        let store = try await Store.open(path: "", options: memory), versions = try store.newVersions()
         let waiting = Task {
             for await _ in versions { return false }; return true
         }
@@ -144,7 +144,7 @@ import Darwin
     }
 
     @Test func observingEndsWithTheLoop() async throws {
-        let store = try Store(path: "", options: memory), cancelled = Counter(), begun = Box<@Sendable () -> Void>()
+        let store = try await Store.open(path: "", options: memory), cancelled = Counter(), begun = Box<@Sendable () -> Void>()
         let exchange = Exchange(
             store: store,
             transport: Self.transport { changed in
@@ -167,7 +167,7 @@ import Darwin
     }
 
     @Test func whoIsSlowHearsOfTheLast() async throws {
-        let store = try Store(path: "", options: memory), coordinator = try StoreCoordinator(store: store)
+        let store = try await Store.open(path: "", options: memory), coordinator = try await StoreCoordinator.open(store: store)
         let moves = coordinator.moves()
         for i in 0..<20 { try await coordinator.save([.update(ValueID("x"), data: [UInt8(i)])]) }
         var iterator = moves.makeAsyncIterator()
@@ -181,9 +181,9 @@ import Darwin
 
     @Test func newsOfAFolderComes() async throws {
         let directory = TemporaryDirectory(), folder = directory.path + "/shared"
-        let here = try Store(path: "", options: memory), there = try Store(path: "", options: memory)
-        let receiving = try Exchange(store: here, transport: FolderTransport(path: folder))
-        let sending = try Exchange(store: there, transport: FolderTransport(path: folder))
+        let here = try await Store.open(path: "", options: memory), there = try await Store.open(path: "", options: memory)
+        let receiving = try await Exchange(store: here, transport: FolderTransport.open(path: folder))
+        let sending = try await Exchange(store: there, transport: FolderTransport.open(path: folder))
         let news = try receiving.news()
         let version = try there.set(["x": "1"], nil)
         try await sending.send()

@@ -6,7 +6,7 @@ import Testing
 /// Sequences that read, and those that report heads and the work of syncers.
 @Suite struct SequenceTests {
     @Test func historyAndValuesInPages() async throws {
-        let store = try Store(path: "", options: memory)
+        let store = try await Store.open(path: "", options: memory)
         var last: Version?
         for i in 0..<150 { last = try store.set(["x": "\(i)", "y\(i % 5)": "\(i)"], last) }
         let many = try await store.makeVersion(
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func headsAsTheyChange() async throws {
-        let store = try Store(path: "", options: memory), root = try store.set(["x": "0"], nil)
+        let store = try await Store.open(path: "", options: memory), root = try store.set(["x": "0"], nil)
         var heads = try store.heads.makeAsyncIterator()
         #expect(try await heads.next() == [root.id])
         let a = try store.set(["x": "1"], root), b = try store.set(["x": "2"], root)

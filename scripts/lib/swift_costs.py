@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measures what a Swift program pays for this package: the processor time of its clean builds, and the size of a static program.
 
-    swift_costs.py <folder> <git repository of this package> [plain] [models] [static]
+    swift_costs.py <folder> <git repository of this package> [local] [plain] [models] [static-local] [static]
 
-Makes packages in the folder that depend on the repository and builds them: in debug without models (`plain`) and with them (`models`), and
-in release with a static standard library (`static`). Without the last arguments it does all of these. Prints the seconds of processor time
-and the stripped size. Fails if a build fails, or if the stripped program has more than 20.6 MB (the goal is 16). Times are printed only,
-since they depend on the machine.
+Makes packages in the folder that depend on the repository, builds them and runs the program: in debug without the network and models
+(`local`), with the network (`plain`), and with both (`models`); in release with a static standard library without the network
+(`static-local`) and with it (`static`). Without the last arguments it does all of these. Prints the seconds of processor time and the
+stripped size. Fails if a build or the program fails, or if a stripped program has more bytes than its bound. Times are printed only, since
+they depend on the machine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import PackageDescription
 
 let package = Package(
     name: "Small", platforms: [.macOS(.v15), .iOS(.v18)],
-    dependencies: [.package(url: "ADDRESS", branch: "main", traits: [])],
+    dependencies: [.package(url: "ADDRESS", branch: "main", traits: [TRAITS])],
     targets: [.executableTarget(name: "Small", dependencies: [.product(name: "LLVS", package: "llvs")])]
 )
 """
@@ -33,8 +34,8 @@ import LLVS
 
 @main struct Small {
     static func main() async throws {
-        let notes = try await StoreCoordinator.open(path: "notes.llvs")
-        try await notes.connect(to: "file:///tmp/small-notes")
+        let notes = try await StoreCoordinator.open(path: "FOLDER/notes.llvs")
+        try await notes.connect(to: "file://FOLDER/shared")
         try await notes.save([.insert("note/1", text: "milk")])
         try await notes.sync()
         print(try await notes.value("note/1")?.text ?? "")
@@ -42,42 +43,59 @@ import LLVS
     }
 }
 """
-MOST_BYTES = 20_600_000
+#: The names of the parts that build this program: the traits, whether in release, and the most bytes.
+PARTS = {
+    "local": ("", False, 0),
+    "plain": ('"Network"', False, 0),
+    "static-local": ("", True, 20_600_000),
+    "static": ('"Network"', True, 20_600_000),
+}
 
 
 def build(folder: Path, *options: str) -> float:
     """Builds a package, and returns the seconds of processor time that this took."""
+    # The build waits for all processes that it starts, so their time is in that of the children. Fetching is not a part of it.
+    subprocess.run(["swift", "package", "resolve"], cwd=folder, check=True, stdout=sys.stderr)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(["swift", "build", *options], cwd=folder, check=True, stdout=sys.stderr)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def main(folder: Path, address: str, parts: set[str]) -> int:
-    small, failed = folder / "small", 0
-    for path, text in {"Package.swift": PACKAGE.replace("ADDRESS", address), "Sources/Small/Small.swift": PROGRAM}.items():
+def make(folder: Path, address: str, part: str) -> bool:
+    """Builds and runs the program in one of the ways, and prints what it costs. Returns whether it works and is small enough."""
+    traits, is_release, most = PARTS[part]
+    small, work = folder / part, folder / part / "work"
+    work.mkdir(parents=True)
+    files = {
+        "Package.swift": PACKAGE.replace("ADDRESS", address).replace("TRAITS", traits),
+        "Sources/Small/Small.swift": PROGRAM.replace("FOLDER", str(work)),
+    }
+    for path, text in files.items():
         (small / path).parent.mkdir(parents=True, exist_ok=True)
         (small / path).write_text(text)
-    # The build waits for all processes that it starts, so their time is in that of the children. Fetching is not a part of it.
-    if "plain" in parts:
-        subprocess.run(["swift", "package", "resolve"], cwd=small, check=True, stdout=sys.stderr)
-        print(f"debug, without models: {build(small):.0f} s of processor time", flush=True)
+    seconds = build(small, *(["-c", "release", "--static-swift-stdlib"] if is_release else []))
+    program = small / ".build" / ("release" if is_release else "debug") / "Small"
+    works = subprocess.run([program], capture_output=True, text=True, check=True).stdout == "milk\n"
+    size, stripped = 0, folder / f"{part}.stripped"
+    if is_release:
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        size = stripped.stat().st_size
+    print(f"{part}: {seconds:.0f} s of processor time" + (f", {size / 1e6:.2f} MB stripped" if size else ""), flush=True)
+    return works and size <= most
+
+
+def main(folder: Path, address: str, parts: set[str]) -> int:
+    failed = any([not make(folder, address, part) for part in PARTS if part in parts])
     if "models" in parts:
         if swift_quickstart.main(folder / "contacts", address):
             return 1
-        subprocess.run(["swift", "package", "resolve"], cwd=folder / "contacts", check=True, stdout=sys.stderr)
-        print(f"debug, with models: {build(folder / 'contacts'):.0f} s of processor time", flush=True)
-    if "static" in parts:
-        seconds = build(small, "-c", "release", "--static-swift-stdlib")
-        subprocess.run(["strip", "-o", folder / "stripped", small / ".build/release/Small"], check=True)
-        size = (folder / "stripped").stat().st_size
-        print(f"release, static: {seconds:.0f} s of processor time, {size / 1e6:.1f} MB stripped", flush=True)
-        failed |= size > MOST_BYTES
-    return failed
+        print(f"models: {build(folder / 'contacts'):.0f} s of processor time", flush=True)
+    return int(failed)
 
 
 if __name__ == "__main__":
-    known = {"plain", "models", "static"}
+    known = {*PARTS, "models"}
     if len(sys.argv) < 3 or not set(sys.argv[3:]) <= known:
         print(__doc__)
         sys.exit(2)

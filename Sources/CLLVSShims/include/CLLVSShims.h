@@ -230,7 +230,7 @@ int llvs_shim_syncfs(int fd);
    its names. Returns 0 if that is unknown. */
 int llvs_shim_is_local(const char *path);
 
-/* Adds the linked services to a list of Swift (RemoteService.swift). Defined by the Swift module LLVSServices. A program without that
-   module has another definition. */
+/* Adds the linked services to a list of Swift (RemoteService.swift). Defined by the Swift module LLVSServices. In a program without that
+   module it adds none, so that URLs open folders and areas in memory alone. */
 void llvs_shim_list_services(void *list);
 #endif

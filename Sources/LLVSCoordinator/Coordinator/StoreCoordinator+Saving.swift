@@ -45,10 +45,25 @@ extension StoreCoordinator {
         }
     }
 
-    /// Saves as above, with bytes that the caller owns, and with values that are read in pieces.
+    /// Saves as above, with values that are read piece by piece in addition to the changes. Each is an update.
+    /// - Throws: also the errors of a source, and what `Store.makeVersion` throws for sources. Then nothing is stored.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await the form whose sources are a closure.")
+    @discardableResult
+    public func save(
+        _ changes: [Value.Change] = [], reading sources: [ValueSource], metadata own: Metadata = Metadata(), branch: String? = nil,
+        expected: VersionID? = nil, merges: Bool = false, timestamp: Double? = nil
+    ) throws -> Version? {
+        try changes.withBorrowed {
+            try save(
+                borrowing: $0, reading: sources, metadata: own, branch: branch, expected: expected, merges: merges, timestamp: timestamp
+            ).version
+        }
+    }
+
+    /// Saves as above, with bytes that the caller owns.
     @discardableResult
     @inline(never)
-    public func save(
+    package func save(
         borrowing changes: BorrowedChanges, reading sources: [ValueSource] = [], metadata own: Metadata, branch: String?,
         expected: VersionID? = nil, merges: Bool = false, timestamp: Double? = nil
     ) throws -> Saved {

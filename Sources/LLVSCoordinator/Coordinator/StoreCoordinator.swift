@@ -87,6 +87,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     package let ended = Observers<Void>()
 
     /// Opens or creates the store at `path`, and continues where the coordinator of that name stopped.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await StoreCoordinator.open(path:options:).")
     public convenience init(path: String, options: Options = Options()) throws {
         let store = try Store(path: path, options: options.store)
         var options = options
@@ -98,6 +99,7 @@ public final class StoreCoordinator: @unchecked Sendable {
     }
 
     /// Uses a store that the caller owns.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await StoreCoordinator.open(store:options:).")
     public convenience init(store: Store, options: Options = Options()) throws {
         try self.init(store: store, options: options, ownsStore: false)
     }

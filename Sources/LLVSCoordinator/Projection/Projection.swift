@@ -56,6 +56,7 @@ public final class Projection: @unchecked Sendable {
     ///   - options: the coordinator to follow, and how long to wait for other writers.
     /// - Throws: `.notAStore` if something else is at the path, `.permission` if it belongs to another user and lies in a folder that all
     ///   may write to, `.newerFormat`, `.busy`, `.unsupported` without SQLite, `.closed`, and errors of the system.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await Projection.open(_:path:_:options:).")
     public init(_ store: Store, path: String, _ definition: ProjectionDefinition, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
@@ -147,6 +148,7 @@ public final class Projection: @unchecked Sendable {
 
     /// The version of the database; nil before the first update, and if its tables do not match the definition.
     public var version: VersionID? {
+        @available(*, noasync, message: "It reads the database. Import LLVSAsync, and await readVersion().")
         get throws {
             try gate.run("Asking a projection") { try explained { try opened().version(of: definition) } }
         }

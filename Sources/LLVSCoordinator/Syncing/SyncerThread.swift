@@ -327,7 +327,7 @@ final class SyncerThread: @unchecked Sendable {
     func tell(_ event: Syncer.Event) {
         var event = event
         event.status = counted(event.status, lock.withLock { unsentRows })
-        HostCalls.run(HostCallMark(), observes: true) { call(event) }
+        HostCalls.run(PlainMark(), observes: true) { call(event) }
     }
 
     /// Observes the exchanges that are attached now.

@@ -1,19 +1,20 @@
 /// Reads bounded bytes from front to back. If the bytes end too early or do not have the form, every method returns nil and leaves the
 /// position unchanged: no input can make it trap.
-@_documentation(visibility: internal)
-public struct ByteReader {
-    let bytes: UnsafeRawBufferPointer
+@usableFromInline
+package struct ByteReader {
+    @usableFromInline let bytes: UnsafeRawBufferPointer
     /// The number of bytes that were read.
-    public private(set) var position = 0
+    @usableFromInline package internal(set) var position = 0
 
     /// Begins at the first of the bytes, which must outlive it.
-    public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+    @inlinable
+    package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
     /// The number of bytes that are left.
-    public var remaining: Int { bytes.count - position }
+    @inlinable package var remaining: Int { bytes.count - position }
 
     /// Reads a little-endian integer.
-    @inline(__always)
-    public mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
+    @inlinable @inline(__always)
+    package mutating func integer<T: FixedWidthInteger>(_ type: T.Type) -> T? {
         guard remaining >= MemoryLayout<T>.size else { return nil }
         let value = bytes.loadUnaligned(fromByteOffset: position, as: T.self)
         position += MemoryLayout<T>.size
@@ -25,8 +26,8 @@ public struct ByteReader {
     func peek() -> UInt8? { position < bytes.count ? bytes[position] : nil }
 
     /// LEB128, unsigned, at most ten bytes; overlong forms of more than ten bytes and overflow are refused.
-    @inline(__always)
-    public mutating func varint() -> UInt64? {
+    @inlinable @inline(__always)
+    package mutating func varint() -> UInt64? {
         var value: UInt64 = 0, shift: UInt64 = 0, i = position
         while i < bytes.count, shift < 64 {
             let b = bytes[i]
@@ -43,23 +44,22 @@ public struct ByteReader {
     mutating func zigzag() -> UInt64? { varint().map { $0 >> 1 ^ (0 &- ($0 & 1)) } }
 
     /// Reads a varint that is at most `limit`. If `limit` is negative, none is.
-    @inline(__always)
-    public mutating func count(atMost limit: Int) -> Int? {
+    @inlinable @inline(__always)
+    package mutating func count(atMost limit: Int) -> Int? {
         guard limit >= 0, let value = varint(), value <= UInt64(limit) else { return nil }
         return Int(value)
     }
 
     /// Returns the next bytes, without a copy.
-    @inline(__always)
-    public mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+    @inlinable @inline(__always)
+    package mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
         guard count >= 0, remaining >= count else { return nil }
         defer { position += count }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
     }
 
     /// Reads a version id: 0 and 16 bytes of an upper-case UUID, or its length, 1 to 128, and as many characters.
-    @inline(__always)
-    public mutating func versionID() -> VersionID? {
+    package mutating func versionID() -> VersionID? {
         guard let size = integer(UInt8.self) else { return nil }
         if size == 0 {
             guard let high = integer(UInt64.self), let low = integer(UInt64.self) else { return nil }
@@ -77,22 +77,23 @@ public struct ByteReader {
 }
 
 /// Appends in the forms that `ByteReader` reads.
-@_documentation(visibility: internal)
-public struct ByteWriter {
+@usableFromInline
+package struct ByteWriter {
     /// The bytes that were written.
-    public var bytes: [UInt8] = []
+    @usableFromInline package var bytes: [UInt8] = []
     /// Creates a writer that appends to the bytes.
-    public init(bytes: [UInt8] = []) { self.bytes = bytes }
+    @inlinable
+    package init(bytes: [UInt8] = []) { self.bytes = bytes }
 
     /// Appends a little-endian integer.
-    @inline(__always)
-    public mutating func integer<T: FixedWidthInteger>(_ value: T) {
+    @inlinable @inline(__always)
+    package mutating func integer<T: FixedWidthInteger>(_ value: T) {
         withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// Appends an unsigned LEB128.
-    @inline(__always)
-    public mutating func varint(_ value: UInt64) {
+    @inlinable @inline(__always)
+    package mutating func varint(_ value: UInt64) {
         var v = value
         while v >= 0x80 { bytes.append(UInt8(truncatingIfNeeded: v) | 0x80); v >>= 7 }
         bytes.append(UInt8(truncatingIfNeeded: v))
@@ -106,13 +107,14 @@ public struct ByteWriter {
     }
 
     /// Appends the bytes alone, without their number.
-    @inline(__always)
-    public mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+    @inlinable @inline(__always)
+    package mutating func raw(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
     /// Appends the bytes alone, without their number.
-    public mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
+    @inlinable
+    package mutating func raw(_ more: [UInt8]) { bytes.append(contentsOf: more) }
 
     /// Appends the id, as `ByteReader.versionID` reads it.
-    public mutating func versionID(_ id: VersionID) {
+    package mutating func versionID(_ id: VersionID) {
         if id.text == nil {
             bytes.append(0)
             integer(id.high.byteSwapped)
@@ -125,13 +127,13 @@ public struct ByteWriter {
     }
 
     /// Appends the 16 bytes of the id.
-    public mutating func blobID(_ id: BlobID) {
+    package mutating func blobID(_ id: BlobID) {
         integer(id.high.byteSwapped)
         integer(id.low.byteSwapped)
     }
 
     /// Overwrites four bytes written before.
-    public mutating func patch(_ value: UInt32, at offset: Int) {
+    package mutating func patch(_ value: UInt32, at offset: Int) {
         guard offset >= 0, offset + 4 <= bytes.count else { return }
         withUnsafeBytes(of: value.littleEndian) { word in for i in 0..<4 { bytes[offset + i] = word[i] } }
     }

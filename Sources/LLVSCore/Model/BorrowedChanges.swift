@@ -1,18 +1,19 @@
 /// A change that a caller passes for the duration of a call. Its bytes belong to the caller.
-public struct BorrowedChange {
+@usableFromInline
+package struct BorrowedChange {
     /// The kind of the change.
-    public var kind: Value.Change.Kind
+    @usableFromInline package var kind: Value.Change.Kind
     /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
-    public var id: UnsafeRawBufferPointer
+    @usableFromInline package var id: UnsafeRawBufferPointer
     /// For insert and update.
-    public var data: UnsafeRawBufferPointer
+    @usableFromInline package var data: UnsafeRawBufferPointer
     /// For preserve.
-    public var storedVersion: VersionID?
+    @usableFromInline package var storedVersion: VersionID?
     /// For insert and update, instead of `data`: the blob that holds the bytes already.
     @usableFromInline package var written: Unmanaged<WrittenValue>?
     /// A change whose bytes must stay where they are, unchanged, until the call that receives it returns.
     @inlinable
-    public init(
+    package init(
         kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer = .init(start: nil, count: 0),
         storedVersion: VersionID? = nil
     ) {
@@ -21,17 +22,18 @@ public struct BorrowedChange {
 
     /// A change without its version. Code that visits a million changes uses this, so nothing is reference-counted and only these words are
     /// copied.
-    public struct Bytes {
+    @usableFromInline
+    package struct Bytes {
         /// The kind of the change.
-        public var kind: Value.Change.Kind
+        @usableFromInline package var kind: Value.Change.Kind
         /// The value's id in UTF-8, 1 to 4,096 bytes of the caller's.
-        public var id: UnsafeRawBufferPointer
+        @usableFromInline package var id: UnsafeRawBufferPointer
         /// For insert and update.
-        public var data: UnsafeRawBufferPointer
+        @usableFromInline package var data: UnsafeRawBufferPointer
         @usableFromInline var written: Unmanaged<WrittenValue>?
         /// The bytes of a change, which belong to the caller.
         @inlinable
-        public init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
+        package init(kind: Value.Change.Kind, id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) {
             self.kind = kind; self.id = id; self.data = data
         }
         var hasData: Bool { kind == .insert || kind == .update }
@@ -54,7 +56,7 @@ public struct BorrowedChange {
 ///
 /// Either a list, or computed on demand: then a million of them take no memory besides the caller's. Each may be requested several times
 /// and must be the same each time.
-public struct BorrowedChanges: RandomAccessCollection {
+package struct BorrowedChanges: RandomAccessCollection {
     private enum Source {
         case list([BorrowedChange])
         case elements(Elements)
@@ -70,7 +72,7 @@ public struct BorrowedChanges: RandomAccessCollection {
     private let source: Source
 
     /// A list of changes; their bytes are not copied.
-    public init(_ list: [BorrowedChange]) { source = .list(list) }
+    package init(_ list: [BorrowedChange]) { source = .list(list) }
 
     /// `count` changes, each requested by its index: its bytes, and for preserve the version.
     /// - Parameters:
@@ -79,22 +81,22 @@ public struct BorrowedChanges: RandomAccessCollection {
     ///   - stride: bytes from one struct of that array to the next.
     ///   - bytes: returns the kind, id and value of the change with an index below `count`.
     ///   - storedVersion: returns, for a preserve, the version that stored the value.
-    public init(
+    package init(
         count: Int, of start: UnsafeRawPointer? = nil, stride: Int = 0,
         bytes: @escaping (Int) -> BorrowedChange.Bytes, storedVersion: @escaping (Int) -> VersionID?
     ) {
         source = .elements(Elements(count: count, start: start, stride: stride, bytes: bytes, storedVersion: storedVersion))
     }
 
-    public var startIndex: Int { 0 }
-    public var endIndex: Int {
+    package var startIndex: Int { 0 }
+    package var endIndex: Int {
         switch source {
         case .list(let list): list.count
         case .elements(let elements): elements.count
         }
     }
-    public var count: Int { endIndex }
-    public subscript(index: Int) -> BorrowedChange {
+    package var count: Int { endIndex }
+    package subscript(index: Int) -> BorrowedChange {
         switch source {
         case .list(let list): return list[index]
         case .elements(let elements):

@@ -72,7 +72,6 @@ final class RecordsHold: HostCallMark, @unchecked Sendable {
     private init(_ storage: any Storage, isExclusive: Bool) {
         holder = Holder(thread: llvs_shim_thread_number(), store: RecordsHold.name(storage))
         self.isExclusive = isExclusive
-        super.init()
         #if DEBUG
         HeldLocks.take(Unmanaged.passUnretained(self).toOpaque(), .holding)
         #endif
@@ -117,5 +116,5 @@ final class RecordsHold: HostCallMark, @unchecked Sendable {
         HeldLocks.leave(Unmanaged.passUnretained(self).toOpaque(), .holding)
         #endif
     }
-    override func hostLeft() { end() }
+    func hostLeft() { end() }
 }

@@ -127,6 +127,7 @@ public final class Store: @unchecked Sendable {
     ///   - path: the directory (file) or the database file (sqlite); ignored for the others.
     ///   - options: what to open, and how; by default a missing store is created in files.
     /// - Throws: `.notFound`, `.notAStore`, `.newerFormat`, `.notADirectory`, `.permission`, `.noSpace`, `.io`.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await Store.open(path:options:).")
     public convenience init(path: String, options: Options = Options()) throws {
         try options.check()
         guard !path.utf8.contains(0) else {

@@ -1,8 +1,8 @@
 import CLLVSShims
 
 /// Functions on raw bytes that several folders need.
-@_documentation(visibility: internal)
-public enum Bytes {
+@usableFromInline
+package enum Bytes {
     /// Returns the CRC-32C of some bytes followed by that many zeros, given the CRC of the bytes. O(log count).
     static func crc32c(zeros count: UInt64, from crc: UInt32) -> UInt32 {
         var zero: UInt8 = 0
@@ -19,7 +19,7 @@ public enum Bytes {
 
     /// Compares bytes like `memcmp`; a prefix comes first. Returns <0, 0 or >0.
     @inlinable @inline(__always)
-    public static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
+    package static func compare(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int {
         let n = min(a.count, b.count)
         if n > 0, let p = a.baseAddress, let q = b.baseAddress {
             let order = memcmp(p, q, n)
@@ -45,7 +45,7 @@ public enum Bytes {
 
     /// Returns whether both have the same bytes.
     @inlinable @inline(__always)
-    public static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    package static func equal(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         guard a.count == b.count else { return false }
         guard a.count > 0, let p = a.baseAddress, let q = b.baseAddress else { return true }
         return memcmp(p, q, a.count) == 0
@@ -53,25 +53,25 @@ public enum Bytes {
 
     /// Returns whether the bytes begin with others.
     @inlinable @inline(__always)
-    public static func begins(_ bytes: UnsafeRawBufferPointer, with start: [UInt8]) -> Bool {
+    package static func begins(_ bytes: UnsafeRawBufferPointer, with start: [UInt8]) -> Bool {
         start.withUnsafeBytes { bytes.count >= $0.count && equal(UnsafeRawBufferPointer(rebasing: bytes[..<$0.count]), $0) }
     }
 
     /// Compares like the form for raw bytes.
     @inlinable
-    public static func compare(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    package static func compare(_ a: [UInt8], _ b: [UInt8]) -> Int {
         a.withUnsafeBytes { x in b.withUnsafeBytes { y in compare(x, y) } }
     }
 
     /// Returns whether both have the same bytes.
     @inlinable
-    public static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+    package static func equal(_ a: [UInt8], _ b: [UInt8]) -> Bool {
         a.withUnsafeBytes { x in b.withUnsafeBytes { y in equal(x, y) } }
     }
 
     /// Returns eight bytes as a number with the same order, padded with zeros.
     @inlinable @inline(__always)
-    public static func word(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
+    package static func word(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> UInt64 {
         if bytes.count - offset >= 8 { return UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) }
         var word: UInt64 = 0
         for i in 0..<8 { word = word << 8 | (offset + i < bytes.count ? UInt64(bytes[offset + i]) : 0) }

@@ -26,7 +26,7 @@ package final class CallbackGate<Payload: AnyObject & Sendable>: HostCallMark, @
         hostLeft()
     }
 
-    override package func hostLeft() {
+    package func hostLeft() {
         let me = pthread_self()
         lock.withLock {
             if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }

@@ -131,7 +131,7 @@ package final class Gate: HostCallMark, @unchecked Sendable {
         pthread_mutex_unlock(raw)
         if closes { whenClosed() }
     }
-    package override func hostLeft() { leave() }
+    package func hostLeft() { leave() }
 
     // MARK: Closing
 

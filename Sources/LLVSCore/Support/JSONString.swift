@@ -1,6 +1,6 @@
 /// JSON strings (RFC 8259, section 7) as bytes: the part of JSON that both metadata and the interchange layout use.
-@_documentation(visibility: internal)
-public enum JSONString {
+@usableFromInline
+package enum JSONString {
     /// Appends `text` (UTF-8) in quotes: escapes `"`, `\` and controls, and nothing else.
     package static func append(_ text: UnsafeRawBufferPointer, to out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
@@ -95,7 +95,7 @@ public enum JSONString {
     }
 
     /// Returns whether a byte is white space in JSON.
-    @inlinable public static func isSpace(_ b: UInt8) -> Bool { b == 0x20 || b == 0x0A || b == 0x0D || b == 0x09 }
+    @inlinable package static func isSpace(_ b: UInt8) -> Bool { b == 0x20 || b == 0x0A || b == 0x0D || b == 0x09 }
 
     private static func hex4(_ bytes: UnsafeRawBufferPointer, at start: Int) -> UInt32? {
         guard start + 4 <= bytes.count else { return nil }

@@ -2,15 +2,15 @@ import CLLVSShims
 
 /// A pthread mutex with its rank in the order of locks (`LockRank`), which debug builds check. (ThreadSanitizer reports false races on
 /// `Synchronization.Mutex`.)
-@_documentation(visibility: internal)
-public final class Lock: HostCallMark, @unchecked Sendable {
+@usableFromInline
+package final class Lock: HostCallMark, @unchecked Sendable {
     // Sendable: it is a lock.
-    let raw: UnsafeMutablePointer<pthread_mutex_t>
+    @usableFromInline let raw: UnsafeMutablePointer<pthread_mutex_t>
     #if DEBUG
-    private let rank: LockRank
+    @usableFromInline let rank: LockRank
     #endif
     /// Creates an unlocked lock.
-    public init(_ rank: LockRank) {
+    package init(_ rank: LockRank) {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_mutex_t())
         pthread_mutex_init(raw, nil)
@@ -19,17 +19,17 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         #endif
     }
     /// Creates a lock that is not in the order of locks.
-    public convenience override init() { self.init(.unordered) }
+    package convenience init() { self.init(.unordered) }
     deinit { pthread_mutex_destroy(raw); raw.deallocate() }
     /// Waits until no thread holds it, and locks it. Not recursive.
-    @inline(__always) public func lock() {
+    @inlinable @inline(__always) package func lock() {
         #if DEBUG
         HeldLocks.take(raw, rank)
         #endif
         pthread_mutex_lock(raw)
     }
     /// Unlocks it. Must be called on the thread that holds it.
-    @inline(__always) public func unlock() {
+    @inlinable @inline(__always) package func unlock() {
         #if DEBUG
         HeldLocks.leave(raw, rank)
         #endif
@@ -42,12 +42,12 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         #endif
     }
     /// Runs `body` with the lock held. `body` must not call code of the host.
-    @inline(__always) public func withLock<R>(_ body: () throws -> R) rethrows -> R {
+    @inlinable @inline(__always) package func withLock<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         return try body()
     }
     /// Runs `body` with the lock held, if `body` calls the host, which may never return.
-    public func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
+    package func withLockWhileCalling<R>(_ body: () throws -> R) rethrows -> R {
         lock(); defer { unlock() }
         #if DEBUG
         // Locks that the host takes there, perhaps of its own stores, have an order of their own.
@@ -56,16 +56,15 @@ public final class Lock: HostCallMark, @unchecked Sendable {
         #endif
         return try HostCalls.run(self, body)
     }
-    public override func hostLeft() { unlock() }
+    package func hostLeft() { unlock() }
 }
 
 /// A pthread condition, always waited on with one lock.
-@_documentation(visibility: internal)
-public final class Condition: @unchecked Sendable {
+package final class Condition: @unchecked Sendable {
     // Sendable: it is a condition.
     private let raw: UnsafeMutablePointer<pthread_cond_t>
     /// Creates a condition without waiting threads.
-    public init() {
+    package init() {
         raw = .allocate(capacity: 1)
         raw.initialize(to: pthread_cond_t())
         #if canImport(Darwin)
@@ -81,7 +80,7 @@ public final class Condition: @unchecked Sendable {
     }
     deinit { pthread_cond_destroy(raw); raw.deallocate() }
     /// Waits. Precondition: the lock is held. It is held again on return.
-    public func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
+    package func wait(_ lock: Lock) { pthread_cond_wait(raw, lock.raw) }
     /// The same as `wait`, but at most until `Clock.steady` reaches `end`: then it returns false. Wake-ups may be spurious, as with
     /// `wait`.
     package func wait(_ lock: Lock, until end: Double) -> Bool {
@@ -99,5 +98,5 @@ public final class Condition: @unchecked Sendable {
         #endif
     }
     /// Wakes all waiting threads.
-    public func broadcast() { pthread_cond_broadcast(raw) }
+    package func broadcast() { pthread_cond_broadcast(raw) }
 }

@@ -5,8 +5,8 @@ import CLLVSShims
 ///
 /// In debug builds, each thread lists the locks that it holds. A thread that takes one out of order traps at once, whether or not another
 /// thread is in the way. Release builds record nothing.
-@_documentation(visibility: internal)
-public enum LockRank: UInt8, Sendable {
+@usableFromInline
+package enum LockRank: UInt8, Sendable {
     /// Not in the order, and not checked: for tests, for the program's own storages and transports, and for the internals of other locks.
     case unordered
     /// Holds the records of a store where they are, against other processes as well (`RecordsHold`).
@@ -41,8 +41,10 @@ public enum LockRank: UInt8, Sendable {
 
 #if DEBUG
 /// The locks that the calling thread holds, in debug builds.
+@usableFromInline
 enum HeldLocks {
     /// Call this before waiting for a lock.
+    @usableFromInline
     static func take(_ lock: UnsafeRawPointer, _ rank: LockRank) {
         guard rank != .unordered else { return }
         let broken = llvs_shim_lock_take(lock, rank.rawValue)
@@ -51,6 +53,7 @@ enum HeldLocks {
         fatalError("The order of locks is broken: a lock of the rank \(rank) is taken while one of the rank \(held) is held.")
     }
 
+    @usableFromInline
     static func leave(_ lock: UnsafeRawPointer, _ rank: LockRank) { if rank != .unordered { llvs_shim_lock_leave(lock) } }
 
     static func check(_ lock: UnsafeRawPointer, _ what: StaticString) {

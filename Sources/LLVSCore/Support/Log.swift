@@ -77,7 +77,7 @@ public enum Log {
     /// Discards the held messages if their frame never returns.
     private final class Hold: HostCallMark, @unchecked Sendable {
         // Sendable: it holds nothing.
-        override func hostLeft() { if let key = Log.heldKey { pthread_setspecific(key, nil) } }
+        func hostLeft() { if let key = Log.heldKey { pthread_setspecific(key, nil) } }
     }
     private static let hold = Hold()
 }

@@ -5,33 +5,33 @@ import CLLVSShims
 /// A Swift array that gets no memory ends the process. So before creating a large one, ask whether there is enough memory. (Another
 /// thread may use it in between. The smaller an allocation, the likelier the allocator has it already.) Small objects are not checked one
 /// by one: they come from the reserve if there is nothing else (CLLVSShims/reserve.c), and `check` notices that.
-@_documentation(visibility: internal)
-public enum Memory {
+@usableFromInline
+package enum Memory {
     /// Smaller allocations are not checked: the check would cost more than the allocation.
-    static let large = 64 << 10
+    @usableFromInline static let large = 64 << 10
     private static let slack = 64 << 10
 
     /// Throws `.outOfMemory` if small objects used the reserve, and it cannot be refilled. If the reserve is full, this reads one word.
     ///
     /// Every call begins with it. Work that creates many small objects repeats it at points where it can still stop.
-    @inline(__always)
-    public static func check() throws {
+    @inlinable @inline(__always)
+    package static func check() throws {
         if llvs_shim_reserve_is_whole() == 0 { try refill() }
     }
     /// Checks as `check` does, at the beginning of a call, where no lock is held: caches are emptied first.
-    @inline(__always)
-    public static func begin() throws {
+    @inlinable @inline(__always)
+    package static func begin() throws {
         if llvs_shim_reserve_is_whole() == 0 { try refillFromCaches() }
     }
-    @inline(never)
-    private static func refillFromCaches() throws {
+    @usableFromInline @inline(never)
+    static func refillFromCaches() throws {
         do { try refill() } catch {
             GivingWay.forgetAll()
             try refill()
         }
     }
-    @inline(never)
-    private static func refill() throws {
+    @usableFromInline @inline(never)
+    static func refill() throws {
         // Created beforehand, since there may be no memory for it later.
         let short = Memory.short
         guard llvs_shim_reserve_fill() != 0 else { throw short }
@@ -40,14 +40,14 @@ public enum Memory {
         .outOfMemory, "There is not enough memory; nothing was changed. Free some, and try again.")
 
     /// Throws `.outOfMemory` if there are not `size` bytes for the work.
-    @inline(__always)
-    public static func expect(_ size: Int, _ doing: @autoclosure () -> String) throws {
+    @inlinable @inline(__always)
+    package static func expect(_ size: Int, _ doing: @autoclosure () -> String) throws {
         try check()
         guard size >= large else { return }
         try probe(size, doing)
     }
-    @inline(never)
-    private static func probe(_ size: Int, _ doing: () -> String) throws {
+    @usableFromInline @inline(never)
+    static func probe(_ size: Int, _ doing: () -> String) throws {
         // An array begins with a header, and small objects are allocated meanwhile.
         let (wanted, overflow) = size.addingReportingOverflow(slack)
         guard !overflow, llvs_shim_has_memory(wanted) != 0 else { throw none(size, doing()) }
@@ -76,8 +76,8 @@ public enum Memory {
     package static func release(_ memory: UnsafeMutableRawBufferPointer) { free(memory.baseAddress) }
 
     /// Reserves room for more elements in an array, or throws.
-    @inline(__always)
-    public static func grow<T>(_ list: inout [T], by more: Int = 1, _ doing: @autoclosure () -> String) throws {
+    @inlinable @inline(__always)
+    package static func grow<T>(_ list: inout [T], by more: Int = 1, _ doing: @autoclosure () -> String) throws {
         if more > list.capacity - list.count {
             list.reserveCapacity(try capacity(list.count, list.capacity, more, MemoryLayout<T>.stride, doing))
         }
@@ -97,8 +97,8 @@ public enum Memory {
         }
     }
     /// Returns a new capacity for which there is memory: twice the current one, or what is needed.
-    @inline(never)
-    private static func capacity(_ count: Int, _ capacity: Int, _ more: Int, _ stride: Int, towards whole: Int = 0, _ doing: () -> String)
+    @usableFromInline @inline(never)
+    static func capacity(_ count: Int, _ capacity: Int, _ more: Int, _ stride: Int, towards whole: Int = 0, _ doing: () -> String)
         throws -> Int
     {
         let (needed, overflow) = count.addingReportingOverflow(more)

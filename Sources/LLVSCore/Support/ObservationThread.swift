@@ -54,7 +54,7 @@ package final class ObservationThread: ExchangeObservation, @unchecked Sendable 
         state = State(body: body, wake: wake)
         do {
             try OwnThread.start("A thread that watches for new versions") { [state] in
-                HostCalls.run(HostCallMark(), observes: true) { state.body(state) }
+                HostCalls.run(PlainMark(), observes: true) { state.body(state) }
                 // A child has only this thread, and ends with it.
                 if !state.isInChild {
                     state.lock.withLock {

@@ -37,7 +37,7 @@ package final class Observers<Event>: @unchecked Sendable {
             hostLeft()
         }
 
-        override func hostLeft() {
+        func hostLeft() {
             let me = pthread_self()
             lock.withLock {
                 if let i = running.lastIndex(where: { pthread_equal($0, me) != 0 }) { running.remove(at: i) }

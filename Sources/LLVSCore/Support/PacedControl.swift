@@ -2,21 +2,21 @@
 /// at the first step, and then after 20 ms, 1,024 steps or 1 MiB.
 ///
 /// Once it is cancelled, it stays so: a progress callback that wants to stop is not called again. Used by one thread at a time.
-@_documentation(visibility: internal)
-public final class PacedControl: @unchecked Sendable {
+@usableFromInline
+package final class PacedControl: @unchecked Sendable {
     // Sendable: only the thread that has it uses it. `none` is inactive and never changes.
     /// For callers without a control.
-    public static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
+    package static let none = PacedControl(OperationControl(), .reading, of: 0, doing: "")
 
     private let control: OperationControl
     private let stage: OperationProgress.Stage
     private let total: Int
     private let what: String
     /// Whether there is a progress callback or a token.
-    let isActive: Bool
+    @usableFromInline let isActive: Bool
     private var ended: (any Error)?
     /// The completed steps of the stage, for the progress.
-    public private(set) var completed = 0
+    package private(set) var completed = 0
     private var steps = 0, bytes = 0
     private var last = -Double.infinity
 
@@ -34,12 +34,13 @@ public final class PacedControl: @unchecked Sendable {
     ///   - count: the number of steps done.
     ///   - bytes: the number of bytes processed.
     /// - Throws: `.cancelled`, and the errors of the progress callback.
-    @inline(__always)
-    public func step(_ count: Int = 1, bytes: Int = 0) throws {
+    @inlinable @inline(__always)
+    package func step(_ count: Int = 1, bytes: Int = 0) throws {
         if isActive { try look(after: count, bytes) }
     }
 
-    private func look(after count: Int, _ bytes: Int) throws {
+    @usableFromInline
+    func look(after count: Int, _ bytes: Int) throws {
         Work.looks.count()
         if let ended { throw ended }
         completed &+= count
@@ -57,7 +58,7 @@ public final class PacedControl: @unchecked Sendable {
 
     /// Checks the control now: before work of unknown length, and after all is done.
     /// - Throws: `.cancelled`, and the errors of the progress callback.
-    public func look() throws {
+    package func look() throws {
         guard isActive else { return }
         if let ended { throw ended }
         do {
@@ -110,7 +111,7 @@ extension OperationControl {
     ///   - stage: the stage for progress callbacks.
     ///   - total: the number of steps; 0 while it is not known.
     ///   - what: the action for the message, as in "Opening the store at x".
-    public func paced(_ stage: OperationProgress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
+    package func paced(_ stage: OperationProgress.Stage, of total: Int = 0, doing what: @autoclosure () -> String) -> PacedControl {
         progress == nil && token == nil ? .none : PacedControl(self, stage, of: total, doing: what())
     }
 }

@@ -5,32 +5,32 @@ import CLLVSShims
 ///
 /// Writers have priority: new readers wait while a writer waits. Not recursive: a nested reader may deadlock with a waiting writer. It is
 /// made for sections of microseconds with a million reads for each write. A section must not block.
-@_documentation(visibility: internal)
-public final class ReadWriteLock: @unchecked Sendable {
+@usableFromInline
+package final class ReadWriteLock: @unchecked Sendable {
     // Sendable: it is a lock.
     /// Two cache lines each, since processors fetch them in pairs.
-    private static let stripeSize = 128
-    private static let stripeCount = 16
+    @usableFromInline static let stripeSize = 128
+    @usableFromInline static let stripeCount = 16
     /// Rounds that a thread spins before it sleeps: sections are short.
     private static let spins = 200
 
     /// The number of readers by stripe, in the first four bytes of each.
-    private let stripes: UnsafeMutableRawPointer
+    @usableFromInline let stripes: UnsafeMutableRawPointer
     /// 1 while a writer waits or writes.
-    private let writing: UnsafeMutablePointer<UInt32>
+    @usableFromInline let writing: UnsafeMutablePointer<UInt32>
     /// Held by the writer.
-    private let writers = Lock()
+    @usableFromInline let writers = Lock()
     /// Guards nothing; threads sleep on it.
     private let sleeping = Lock()
     private let readersLeft = Condition()
     private let writerLeft = Condition()
 
     #if DEBUG
-    private let rank: LockRank
+    @usableFromInline let rank: LockRank
     #endif
 
     /// Creates an unlocked lock, of about 2 KiB.
-    public init(_ rank: LockRank = .unordered) {
+    package init(_ rank: LockRank = .unordered) {
         #if DEBUG
         self.rank = rank
         #endif
@@ -42,7 +42,7 @@ public final class ReadWriteLock: @unchecked Sendable {
     deinit { stripes.deallocate() }
 
     /// Runs `body` beside other readers, and never beside a writer.
-    @inline(__always) public func withRead<R>(_ body: () throws -> R) rethrows -> R {
+    @inlinable @inline(__always) package func withRead<R>(_ body: () throws -> R) rethrows -> R {
         #if DEBUG
         HeldLocks.take(stripes, rank)
         defer { HeldLocks.leave(stripes, rank) }
@@ -53,7 +53,7 @@ public final class ReadWriteLock: @unchecked Sendable {
     }
 
     /// Runs `body` alone, once all readers have left.
-    @inline(__always) public func withWrite<R>(_ body: () throws -> R) rethrows -> R {
+    @inlinable @inline(__always) package func withWrite<R>(_ body: () throws -> R) rethrows -> R {
         #if DEBUG
         HeldLocks.take(stripes, rank)
         defer { HeldLocks.leave(stripes, rank) }
@@ -80,13 +80,13 @@ public final class ReadWriteLock: @unchecked Sendable {
 
     // MARK: Readers
 
-    @inline(__always)
-    private func stripe(_ number: Int) -> UnsafeMutablePointer<UInt32> {
+    @inlinable @inline(__always)
+    func stripe(_ number: Int) -> UnsafeMutablePointer<UInt32> {
         (stripes + (number & (ReadWriteLock.stripeCount - 1)) * ReadWriteLock.stripeSize).assumingMemoryBound(to: UInt32.self)
     }
 
-    @inline(__always)
-    private func enter() -> UnsafeMutablePointer<UInt32> {
+    @inlinable @inline(__always)
+    func enter() -> UnsafeMutablePointer<UInt32> {
         let stripe = stripe(Int(llvs_shim_thread_number()))
         // Ordered with the writer's accesses: either it sees this reader counted, or this reader sees it writing.
         llvs_shim_add_ordered(stripe, 1)
@@ -94,14 +94,14 @@ public final class ReadWriteLock: @unchecked Sendable {
         return stripe
     }
 
-    @inline(__always)
-    private func leave(_ stripe: UnsafeMutablePointer<UInt32>) {
+    @inlinable @inline(__always)
+    func leave(_ stripe: UnsafeMutablePointer<UInt32>) {
         llvs_shim_add_ordered(stripe, .max)
         if llvs_shim_load_ordered(writing) != 0 { wakeWriter() }
     }
 
-    @inline(never)
-    private func enterSlowly(_ stripe: UnsafeMutablePointer<UInt32>) {
+    @usableFromInline @inline(never)
+    func enterSlowly(_ stripe: UnsafeMutablePointer<UInt32>) {
         repeat {
             leave(stripe)
             var left = ReadWriteLock.spins
@@ -118,12 +118,13 @@ public final class ReadWriteLock: @unchecked Sendable {
         } while llvs_shim_load_ordered(writing) != 0
     }
 
-    @inline(never)
-    private func wakeWriter() { sleeping.withLock { readersLeft.broadcast() } }
+    @usableFromInline @inline(never)
+    func wakeWriter() { sleeping.withLock { readersLeft.broadcast() } }
 
     // MARK: Writers
 
-    private func holdReaders() {
+    @usableFromInline
+    func holdReaders() {
         llvs_shim_store_ordered(writing, 1)
         for number in 0..<ReadWriteLock.stripeCount {
             let stripe = stripe(number)
@@ -141,7 +142,8 @@ public final class ReadWriteLock: @unchecked Sendable {
         }
     }
 
-    private func releaseReaders() {
+    @usableFromInline
+    func releaseReaders() {
         llvs_shim_store_ordered(writing, 0)
         // A reader that checked before that and is about to sleep holds this lock until it does.
         sleeping.withLock { writerLeft.broadcast() }

@@ -61,7 +61,7 @@ package final class SharedWork<Piece, Made>: HostCallMark, @unchecked Sendable {
         self.make = make
     }
 
-    package override func hostLeft() { stop() }
+    package func hostLeft() { stop() }
 
     private func run(_ control: PacedControl, _ next: () throws -> (Piece, bytes: Int)?, _ take: (Made) throws -> Void) throws {
         var hasMore = true

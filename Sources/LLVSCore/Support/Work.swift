@@ -4,8 +4,8 @@ import CLLVSShims
 
 /// Counts what this thread does, in debug builds, so that tests can check the cost of an operation on any machine. (`MapWork` counts the
 /// nodes of maps.)
-@_documentation(visibility: internal)
-public enum Work: UInt32 {
+@usableFromInline
+package enum Work: UInt32 {
     /// Pages of change tables that were checked.
     case pages = 2
     /// Versions that were visited on a walk through the history.
@@ -35,7 +35,7 @@ public enum Work: UInt32 {
 
     #if DEBUG
     /// Adds to the count of this thread, in debug builds alone.
-    public func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
+    package func count(_ more: Int = 1) { _ = llvs_shim_thread_count(rawValue, UInt64(truncatingIfNeeded: more)) }
     /// Returns how many the body caused.
     func counting(_ body: () throws -> Void) rethrows -> Int {
         let before = llvs_shim_thread_count(rawValue, 0)
@@ -44,6 +44,6 @@ public enum Work: UInt32 {
     }
     #else
     /// Does nothing: counts exist in debug builds alone.
-    @inline(__always) public func count(_ more: @autoclosure () -> Int = 1) {}
+    @inlinable @inline(__always) package func count(_ more: @autoclosure () -> Int = 1) {}
     #endif
 }

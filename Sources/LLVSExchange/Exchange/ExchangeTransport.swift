@@ -44,8 +44,6 @@ public protocol ExchangeTransport: AnyObject, Sendable {
     func deleteSnapshotFile(_ name: String) throws
     /// Returns all names, in any order; those in a sub-folder as "<format>/<name>".
     func snapshotFileNames() throws -> [String]
-    /// Returns the same, and checks `control` on the way, since there may be many names. The default does not check it.
-    func snapshotFileNames(_ control: PacedControl) throws -> [String]
 
     /// The state that the transport needs in a later process; the coordinator saves it. Opaque.
     var restorationState: [UInt8] { get set }
@@ -71,7 +69,17 @@ extension ExchangeTransport {
     public var holdsOldForm: Bool { false }
     public func takeChanged() -> [ChangedFiles] { [] }
     public func takeListed() -> [ChangedFiles] { [] }
-    public func snapshotFileNames(_ control: PacedControl) throws -> [String] { try snapshotFileNames() }
+    /// Returns the names of the snapshot area. A transport that may have many of them checks `control` on the way.
+    package func snapshotFileNames(_ control: PacedControl) throws -> [String] {
+        if let self = self as? any PacedTransport { return try self.snapshotFileNames(control) }
+        return try snapshotFileNames()
+    }
+}
+
+/// A transport that lists its snapshot area in steps.
+package protocol PacedTransport: ExchangeTransport {
+    /// Returns the names, and checks `control` on the way, since there may be many.
+    func snapshotFileNames(_ control: PacedControl) throws -> [String]
 }
 
 /// The two files of one version, new or rewritten.

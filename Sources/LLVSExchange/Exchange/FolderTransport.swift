@@ -4,7 +4,7 @@
 ///
 /// Files are written under `tmp/` and renamed, so that no reader sees half of one; the changes of a version before the version. A listing
 /// is one pass over two directories. Safe from all threads, also beside other processes and machines: no file is ever locked.
-public final class FolderTransport: ExchangeTransport, AddressedTransport, @unchecked Sendable {
+public final class FolderTransport: PacedTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     /// How a folder is used.
     public struct Options: Sendable {
@@ -45,6 +45,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     private var changed: [ChangedFiles] = []
 
     /// - Throws: `.notFound` if the folder is missing and may not or cannot be created, `.notADirectory`, `.permission`.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await FolderTransport.open(path:options:).")
     public init(path: String, options: Options = Options()) throws {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(
@@ -290,7 +291,7 @@ public final class FolderTransport: ExchangeTransport, AddressedTransport, @unch
     }
 
     public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
-    public func snapshotFileNames(_ control: PacedControl) throws -> [String] {
+    package func snapshotFileNames(_ control: PacedControl) throws -> [String] {
         var names: [String] = []
         snapshots.renew()
         for name in try FolderFiles.names(in: snapshots, control) where SnapshotLimits.isFileName(name) {

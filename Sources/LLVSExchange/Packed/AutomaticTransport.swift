@@ -1,7 +1,7 @@
 /// Finds the layout of a place over a network if the caller did not name one. It uses packs if the place has packs, and single files (two
 /// per version) if it has those. An empty place gets packs. A place that had single files and is now empty is refused, since that may be
 /// temporary. It does not count as empty if remembered files can be read: then only the listing is behind.
-package final class AutomaticTransport: StoreTransport, AddressedTransport, @unchecked Sendable {
+package final class AutomaticTransport: StoreTransport, PacedTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards the state below it; the other objects have locks of their own.
     private let files: any RemoteFiles
     private let versions: RemoteTransport

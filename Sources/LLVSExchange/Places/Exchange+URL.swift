@@ -98,6 +98,7 @@ extension Exchange {
     ///   - options: what is not part of the URL, and how to exchange.
     /// - Throws: `.invalidArgument` if it is not a URL of its scheme, `.unsupported` for an unknown scheme, and for a folder `.notFound`,
     ///   `.notADirectory`, `.permission`. A server is not contacted before the first call.
+    @available(*, noasync, message: "It may wait for the place. Import LLVSAsync, and await Exchange.open(store:url:options:).")
     public convenience init(store: Store, url: String, options: URLOptions = URLOptions()) throws {
         try self.init(store: store, transport: ExchangeURL.transport(url, options, apartFrom: store.path), options: options.exchange)
     }

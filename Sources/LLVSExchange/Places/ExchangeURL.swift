@@ -142,7 +142,9 @@ package enum ExchangeURL {
 
     private static func unknown(_ url: String, _ services: [RemoteService]) -> StoreError {
         let schemes = (["file", "memory"] + services.filter(\.isListed).map(\.scheme)).map { "\($0):" }.joined(separator: ", ")
-        let reason = services.isEmpty ? " This library was built without servers and cloud drives (LLVS_NETWORK=OFF)." : ""
+        let reason =
+            services.isEmpty
+            ? " This program has no servers and cloud drives: it was built with LLVS_NETWORK=OFF, or without the trait Network." : ""
         return StoreError(
             .unsupported,
             "The scheme of \"\(shown(url))\" is not built in; \(schemes) are.\(reason) Others go through a transport of the host.")

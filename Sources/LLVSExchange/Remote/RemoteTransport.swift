@@ -1,5 +1,5 @@
 /// An exchange through files at a place on a network: the interchange layout (docs/interchange.md) on `RemoteFiles`.
-public final class RemoteTransport: ExchangeTransport, SharingTransport, AddressedTransport, @unchecked Sendable {
+public final class RemoteTransport: PacedTransport, SharingTransport, AddressedTransport, @unchecked Sendable {
     // Sendable: `lock` guards all that changes.
     private let files: any RemoteFiles
     private let spelling: PlaceSpelling
@@ -343,7 +343,7 @@ public final class RemoteTransport: ExchangeTransport, SharingTransport, Address
     }
 
     public func snapshotFileNames() throws -> [String] { try snapshotFileNames(.none) }
-    public func snapshotFileNames(_ control: PacedControl) throws -> [String] {
+    package func snapshotFileNames(_ control: PacedControl) throws -> [String] {
         var names: [String] = []
         for entry in try files.list("snapshots", withTimes: false, { try control.look() }) ?? [] where SnapshotLimits.isFileName(entry.name)
         {

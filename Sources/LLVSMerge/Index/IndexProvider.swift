@@ -22,7 +22,7 @@ final class IndexProvider: @unchecked Sendable {
             self.place = place
             self.provider = provider
         }
-        override func hostLeft() { provider?.end(self) }
+        func hostLeft() { provider?.end(self) }
     }
 
     private let lock = Lock(.leaf)

@@ -68,8 +68,8 @@ func saveAndMerge(in directory: String) async throws {
 func openDevice(_ name: String, in directory: String) async throws -> (StoreCoordinator, Exchange) {
     // begin: device
     let device = try await StoreCoordinator.open(path: directory + "/" + name + ".llvs")
-    let exchange = try Exchange(store: device.store, transport: FolderTransport(path: directory + "/shared"))
-    try device.attach(exchange, name: "shared")
+    let exchange = try await Exchange(store: device.store, transport: FolderTransport.open(path: directory + "/shared"))
+    try await device.attach(exchange, name: "shared")
     // end: device
     return (device, exchange)
 }

@@ -35,7 +35,7 @@ final class CommitLock: HostCallMark, @unchecked Sendable {
         defer { lock.unlock() }
         return try HostCalls.run(self, body)
     }
-    override func hostLeft() {
+    func hostLeft() {
         isLeft = true
         lock.unlock()
         whenLeft()

@@ -67,7 +67,7 @@ final class GroupCommit: HostCallMark, @unchecked Sendable {
     }
 
     /// Reports to all waiting threads that it is unknown what was synced.
-    override func hostLeft() {
+    func hostLeft() {
         lock.withLock {
             failures.append(
                 (

@@ -23,7 +23,7 @@ extension Store {
 
     /// Makes a version as the function above, with bytes that the caller owns.
     @discardableResult
-    public func makeVersion(
+    package func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, metadata: Metadata, id: VersionID?, timestamp: Double? = nil
     ) throws -> Version {
         func make(_ changes: BorrowedChanges) throws -> Version {

@@ -26,8 +26,20 @@ extension Store {
     /// Smaller values are collected in memory.
     /// - Throws: the errors of a source, unchanged; `.tooLarge` if one has more bytes than a value may have, `.invalidArgument` if it
     ///   does not have as many bytes as it announced; otherwise like `makeVersion`. After an error, nothing of the version is stored.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await the form whose sources are a closure.")
     @discardableResult
     public func makeVersion(
+        basedOn predecessor: VersionID?, changes: [Value.Change], reading sources: [ValueSource], metadata: Metadata = Metadata(),
+        id: VersionID? = nil, timestamp: Double? = nil
+    ) throws -> Version {
+        try changes.withBorrowed {
+            try makeVersion(basedOn: predecessor, borrowing: $0, reading: sources, metadata: metadata, id: id, timestamp: timestamp)
+        }
+    }
+
+    /// Makes a version as the function above, with bytes that the caller owns.
+    @discardableResult
+    package func makeVersion(
         basedOn predecessor: VersionID?, borrowing changes: BorrowedChanges, reading sources: [ValueSource],
         metadata: Metadata = Metadata(), id: VersionID? = nil,
         timestamp: Double? = nil

@@ -82,6 +82,7 @@ public final class HistoryWalk {
     /// - Complexity: a walk over all versions, or over those of one value, takes time in proportion to the number of results. With `from`
     ///   or `hiding`, a walk for a value also visits the versions between. A walk for a branch also visits other versions. A walk for a
     ///   prefix reads the record of each.
+    @available(*, noasync, message: "It may wait for the disk. Import LLVSAsync, and use Store.versions(matching:).")
     public func next(_ limit: Int, control: OperationControl = OperationControl()) throws -> [Step] {
         var looked = 0, lastCheck = Clock.steady()
         func check() throws {
@@ -158,6 +159,7 @@ extension Store {
     /// - Throws: `.unknownVersion`, `.cancelled`, and the errors of the storage.
     /// - Complexity: O(heads). For one value O(versions that changed it), plus O(versions) the first time in a process and after many
     ///   versions were added.
+    @available(*, noasync, message: "It may wait for the disk. Import LLVSAsync, and use versions(matching:).")
     public func walk(_ query: HistoryQuery = HistoryQuery(), control: OperationControl = OperationControl()) throws -> HistoryWalk {
         try checkOpen()
         return try HistoryWalk(self, query, control)

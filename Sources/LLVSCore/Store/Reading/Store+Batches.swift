@@ -17,6 +17,7 @@ extension Store {
     ///   - isSeparated: whether a NUL follows the bytes of each value.
     /// - Throws: `.unknownVersion`, `.damaged`, `.outOfMemory`, and other errors of the storage.
     /// - Complexity: O(log values + those returned).
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await values(at:in:after:limit:).")
     public func batch(
         at version: VersionID, in range: IDRange = .all, after: ValueID? = nil, before: ValueID? = nil, isBackwards: Bool = false,
         limit: Int, byteLimit: Int = .max, withData: Bool = true, isSeparated: Bool = true
@@ -52,6 +53,7 @@ extension Store {
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`, `.outOfMemory`, other errors of the storage, and those
     ///   of `ids`.
     /// - Complexity: O(count · log values + bytes).
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await values(at:in:after:limit:).")
     public func batch(
         at version: VersionID, isSeparated: Bool = true, ids: (_ sink: (UnsafeRawBufferPointer) throws -> Void) throws -> Void
     ) throws -> ValueBatch {
@@ -75,6 +77,7 @@ extension Store {
     /// Returns the bytes that versions stored under ids, in the order of the references.
     /// - Throws: `.unknownVersion`, and the errors of reading ids at a version.
     /// - Complexity: O(count · log changes + bytes).
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await values(at:in:after:limit:).")
     public func batch(_ references: some Collection<Value.Reference>) throws -> ValueBatch {
         let batch = ValueBatch()
         var filling = BatchFilling(self, batch)
@@ -94,6 +97,7 @@ extension Store {
     /// the row whose bytes reach `byteLimit`.
     /// - Throws: `.damaged`, `.outOfMemory`, and other errors of the storage.
     /// - Complexity: O(changes + bytes), and as for references if the place of the bytes is not known.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await values(at:in:after:limit:).")
     public func batch(_ changes: some Collection<ChangeSummary>, byteLimit: Int = .max) throws -> ValueBatch {
         let batch = ValueBatch()
         var filling = BatchFilling(self, batch, byteLimit: byteLimit)

@@ -44,6 +44,7 @@ extension Store {
     /// valid during the call.
     /// - Throws: `.invalidValueID`, `.invalidUTF8`, `.unknownVersion`, `.damaged`.
     /// - Complexity: O(length of the id + log values), one read.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await value(_:at:).")
     public func withValue<R>(_ id: UnsafeRawBufferPointer, at version: VersionID, _ body: (UnsafeRawBufferPointer, VersionID) throws -> R)
         throws -> R?
     {
@@ -70,6 +71,7 @@ extension Store {
     }
 
     /// Calls with the bytes that a version stored under an id. Returns nil if it stored none.
+    @available(*, noasync, message: "It waits for the disk. Import LLVSAsync, and await value(_:).")
     public func withValue<R>(_ reference: Value.Reference, _ body: (UnsafeRawBufferPointer) throws -> R) throws -> R? {
         let ordinal = try requireOrdinal(reference.version)
         return try reference.id.bytes.withUnsafeBytes { raw in

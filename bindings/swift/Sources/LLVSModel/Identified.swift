@@ -111,3 +111,24 @@ extension Syncer.Status {
     /// When a round last ended without any failure; nil: never.
     public var lastSuccessDate: Date? { lastSuccess.map { Date(timeIntervalSinceReferenceDate: $0) } }
 }
+
+extension Syncer.Place {
+    /// When sending there last succeeded; nil: never.
+    public var lastSendDate: Date? { lastSend.map(Date.init(timeIntervalSinceReferenceDate:)) }
+    /// When receiving from there last succeeded; nil: never.
+    public var lastRetrieveDate: Date? { lastRetrieve.map(Date.init(timeIntervalSinceReferenceDate:)) }
+    /// When an exchange with it last succeeded; nil: never.
+    public var lastSuccessDate: Date? { lastSuccess.map(Date.init(timeIntervalSinceReferenceDate:)) }
+    /// When it is retried by the clock; nil if nothing failed, or if only a person can help.
+    public var retryDate: Date? { retryAt.map(Date.init(timeIntervalSinceReferenceDate:)) }
+}
+
+extension RemoteStatus.Writer {
+    /// When this device last saw a new pack of it; nil for this device.
+    public var lastSeenDate: Date? { lastSeen.map(Date.init(timeIntervalSinceReferenceDate:)) }
+}
+
+extension SnapshotManifest {
+    /// When it was written, by the clock of the device that wrote it.
+    public var creationDate: Date { Date(timeIntervalSinceReferenceDate: createdAt) }
+}

@@ -35,6 +35,18 @@ extension ModelCollection {
     /// - Throws: the errors of the function without `async`.
     public func ids() async throws -> [String] { try await onOwnThreadUnlessCancelled { try self.ids() } }
 
+    /// Returns why values cannot be read; empty if all can.
+    /// - Throws: the errors of the function without `async`.
+    public func problems() async throws -> [ModelDecodingError] { try await onOwnThreadUnlessCancelled { try self.problems() } }
+
+    /// Returns what differs between two versions, in the order of the ids.
+    /// - Throws: the errors of the function without `async`; `CancellationError`.
+    public func changes(
+        from earlier: VersionID, to later: VersionID, progress: ProgressCallback? = nil
+    ) async throws -> [ModelChange<Model>] {
+        try await onOwnThread(progress: progress) { try self.changes(from: earlier, to: later, control: $0) }
+    }
+
     /// Saves an object as a version of its own. Cannot be cancelled, since the version may already be stored.
     /// - Parameters:
     ///   - object: the object.
@@ -149,4 +161,42 @@ extension ModelSelection {
     /// Returns the number of objects.
     /// - Throws: the errors of the function without `async`.
     public func count() async throws -> Int { try await onOwnThreadUnlessCancelled { try self.count() } }
+}
+
+extension ModelsAtVersion {
+    /// Returns the object with an id; nil if there is none.
+    /// - Throws: `ModelDecodingError` if it cannot be read, and errors of the storage.
+    public func object(_ id: String) async throws -> Model? { try await onOwnThreadUnlessCancelled { try self[id] } }
+
+    /// Returns whether there is a value with an id, readable or not.
+    /// - Throws: the errors of the function without `async`.
+    public func contains(_ id: String) async throws -> Bool { try await onOwnThreadUnlessCancelled { try self.contains(id) } }
+
+    /// Returns the number of values, readable or not.
+    /// - Throws: the errors of the function without `async`.
+    public func count() async throws -> Int { try await onOwnThreadUnlessCancelled { try self.count() } }
+
+    /// Returns the ids, without the prefix.
+    /// - Throws: the errors of the function without `async`.
+    public func ids() async throws -> [String] { try await onOwnThreadUnlessCancelled { try self.ids() } }
+
+    /// Returns ids and objects.
+    /// - Throws: `ModelDecodingError` at the first that cannot be read.
+    public func all() async throws -> [(id: String, object: Model)] { try await onOwnThreadUnlessCancelled { try self.all() } }
+
+    /// Returns the objects that can be read, and why the others cannot.
+    /// - Throws: the errors of the function without `async`.
+    public func readAll() async throws -> Reading { try await onOwnThreadUnlessCancelled { try self.readAll() } }
+
+    /// Returns why values cannot be read; empty if all can.
+    /// - Throws: the errors of the function without `async`.
+    public func problems() async throws -> [ModelDecodingError] { try await onOwnThreadUnlessCancelled { try self.problems() } }
+}
+
+extension ModelConflict {
+    /// Returns the object as it would be if this side were chosen.
+    /// - Throws: the errors of the function without `async`.
+    public func object(with side: Store.Choice, in collection: ModelCollection<Model>) async throws -> Model? {
+        try await onOwnThreadUnlessCancelled { try self.object(with: side, in: collection) }
+    }
 }

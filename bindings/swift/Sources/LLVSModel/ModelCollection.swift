@@ -50,7 +50,8 @@ public struct ModelCollection<Model: StorableModel>: Sendable {
         ModelsAtVersion(store: coordinator.store, version: version ?? coordinator.currentVersion, rules: rules)
     }
 
-    /// Returns the object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read.
+    /// The object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read. In async functions: `object(_:)`.
+    @available(*, noasync, message: "It waits for the disk. Await object(_:).")
     public subscript(id: String) -> Model? {
         get throws { try at()[id] }
     }

@@ -78,6 +78,14 @@ public struct ModelConflict<Model: StorableModel>: Sendable {
         return try ModelCoding.read(Model.self, bytes, conflict.id, version, collection.rules.forReading(at: version, in: store))
     }
 
+    /// Returns the whole object on a side, if the conflict is about the whole object: one side removed it, and the other changed it.
+    /// - Returns: nil if that side has no object, and if the conflict is about a member (`value(_:of:)`).
+    /// - Throws: the error of decoding it.
+    public func object(_ side: Side) throws -> Model? {
+        guard path.isEmpty, let bytes = bytes(side) else { return nil }
+        return try ModelCoding.decoder().decode(Model.self, from: Data(bytes))
+    }
+
     private func bytes(_ side: Side) -> [UInt8]? {
         switch side {
         case .base: conflict.record.base

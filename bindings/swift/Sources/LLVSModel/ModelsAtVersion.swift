@@ -8,7 +8,8 @@ public struct ModelsAtVersion<Model: StorableModel>: Sendable {
     public let version: VersionID
     let rules: StoreRules
 
-    /// Returns the object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read.
+    /// The object with an id; nil if there is none. Throws `ModelDecodingError` if it cannot be read. In async functions: `object(_:)`.
+    @available(*, noasync, message: "It waits for the disk. Await object(_:).")
     public subscript(id: String) -> Model? {
         get throws { try store.value(ValueID(Model.idPrefix + id), at: version).map(object) }
     }

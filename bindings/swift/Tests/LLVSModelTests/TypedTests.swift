@@ -168,9 +168,55 @@ extension Plain { var computed: Int { 0 } }
         #expect(found.map(\.id) == ["1", "2", "3"] && found.map(\.kind) == [.changed, .removed, .added])
         #expect(found.map(\.before?.name) == ["Ann", "Ben", nil] && found.map(\.object?.name) == ["Anna", nil, "Cyd"])
         #expect(found.map(\.device) == ["laptop", "laptop", "laptop"] && found.allSatisfy { $0.problem == nil })
-        #expect(try phone.changes(from: devices.phone.currentVersion, to: start).map(\.kind) == [.changed, .added, .removed])
+        #expect(try await phone.changes(from: devices.phone.currentVersion, to: start).map(\.kind) == [.changed, .added, .removed])
         try await devices.phone.close()
         #expect(try await iterator.next() == nil)
+    }
+
+    /// One side removes an object that the other one changes.
+    @Test func aConflictAboutAWholeObject() throws {
+        let devices = try Devices()
+        let phone = try devices.phone.collection(Contact.self), laptop = try devices.laptop.collection(Contact.self)
+        try phone.save(Contact(name: "Ann"), id: "1")
+        try devices.sync()
+        try phone.remove("1")
+        try laptop.edit("1") { $0.name = "Anna" }
+        try devices.sync()
+        let conflicts = try phone.conflicts(), conflict = try #require(conflicts.first)
+        #expect(conflicts.count == 1 && conflict.path.isEmpty && !conflict.concerns(\.name))
+        #expect(try conflict.object(.base)?.name == "Ann" && conflict.object(.newer)?.name == "Anna" && conflict.object(.older) == nil)
+        #expect(try conflict.value(.newer, of: \.name) == nil)
+        try phone.resolve(conflict, with: .older)
+        #expect(try phone["1"] == nil && phone.conflicts().isEmpty)
+        for device in [devices.phone, devices.laptop] { try device.close() }
+    }
+
+    /// The async forms, once as they are and once in a cancelled task.
+    @Test func asyncForms() async throws {
+        let devices = try Devices(), people = try await devices.phone.collection(Contact.self)
+        let start = devices.phone.currentVersion
+        try await people.save(["1": Contact(name: "Ann"), "2": Contact(name: "Ben")])
+        try save(#"{"name":1}"#, "contact/3", in: devices.phone)
+        let past = people.at()
+        try await people.removeAll()
+        let forms: [(String, @Sendable () async throws -> Bool)] = [
+            ("object", { try await past.object("1")?.name == "Ann" }), ("contains", { try await past.contains("3") }),
+            ("count", { try await past.count() == 3 }), ("ids", { try await past.ids() == ["1", "2", "3"] }),
+            ("readAll", { try await past.readAll().objects.map(\.object.name) == ["Ann", "Ben"] }),
+            ("problems", { try await past.problems().count == 1 }), ("no problems", { try await people.problems().isEmpty }),
+            ("all", { try await people.at(start).all().isEmpty }), ("all of now", { try await people.all().isEmpty }),
+            ("changes", { try await people.changes(from: start, to: past.version).count == 3 }),
+        ]
+        for (name, call) in forms {
+            let ends = await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                do { _ = try await call(); return false } catch { return error is CancellationError }
+            }.value
+            #expect(ends, "\(name), cancelled")
+            #expect(try await call(), "\(name)")
+        }
+        await #expect(throws: ModelDecodingError.self) { try await past.all() }
+        for device in [devices.phone, devices.laptop] { try await device.close() }
     }
 
     #if canImport(Observation)
