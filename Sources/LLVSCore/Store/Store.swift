@@ -183,7 +183,7 @@ public final class Store: @unchecked Sendable {
                 + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
-        takeOrders()
+        orders.read()
         // Orders may be newer than the caches: a database may have been put back from a copy.
         if hasNewsOfErasures || isOpen {
             erasureState.withLock { $0.isNews = false }
@@ -233,7 +233,7 @@ public final class Store: @unchecked Sendable {
         defer { ended.tell(()) }
         let began = Log.begin(.info)
         if !commits.lock.isLeft {
-            let areNew = takeOrders()
+            let areNew = orders.read()
             if areNew || lock.withRead({ erasureParts })?.state.withLock({ $0.isWaiting }) == true { followIfOrdered() }
             compactIfItPays(.closing)
         }

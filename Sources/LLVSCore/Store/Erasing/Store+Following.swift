@@ -9,11 +9,11 @@ extension Store {
         let thread = llvs_shim_thread_number()
         erasureState.withLock { $0.follower = thread }
         defer { erasureState.withLock { $0.follower = nil } }
-        let open = try ErasureNote(storage.orders()).lines.filter { !$0.isFollowed }
+        let open = try orders.note().lines.filter { !$0.isFollowed }
         guard !open.isEmpty else { return [] }
         var targets: [VersionID: [Int]] = [:]
         for line in open {
-            for (version, changes) in try order(line)?.what ?? [:] { targets[version, default: []] += changes }
+            for (version, changes) in try orders.order(line)?.what ?? [:] { targets[version, default: []] += changes }
         }
         guard let hold = try RecordsHold.exclusive(storage, tries: isPatient ? RecordsHold.patientTries : 1) else {
             erasureState.withLock { $0.isWaiting = true }
@@ -23,7 +23,7 @@ extension Store {
         do {
             defer { hold.end() }
             try HostCalls.run(hold) {
-                let isQuiet = try areOrdersOurs(ErasureNote(storage.orders()))
+                let isQuiet = try areOrdersOurs(orders.note())
                 // From now on, what others know of where records are may be old.
                 storage.touchOrders()
                 func replace() throws {
@@ -54,7 +54,7 @@ extension Store {
         if waiting.isEmpty {
             let followed = Set(open.map(\.order))
             // Other handles may have added orders meanwhile.
-            try changeNote { note in
+            try orders.change { note in
                 for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
                     note.lines[i].isFollowed = true
                 }
@@ -70,7 +70,7 @@ extension Store {
     func followIfOrdered() {
         guard storage.canErase, !storage.isReadOnly else { return }
         do {
-            guard try hasOpenOrders() else { return }
+            guard try orders.hasOpen() else { return }
             _ = try erasing.run("Erasing values of \(description)") { try followOrders(.none) }
         } catch { Log.write(.warning, "Erasing values of \(description), as was ordered before, failed: \(error)") }
     }
@@ -103,7 +103,7 @@ extension Store {
         } else {
             _ = try erasing.runUnlessBusy("Erasing values of \(description)") { try followOrders(control, isPatient: false) }
         }
-        let isStillOpen = try hasOpenOrders()
+        let isStillOpen = try orders.hasOpen()
         erasureState.withLock { $0.isNews = isStillOpen }
         return added
     }
@@ -113,7 +113,7 @@ extension Store {
     /// - Returns: what the scan returned, and whether an order was open.
     func settleErasures<R>(isOpening: Bool = false, _ scan: () throws -> R) throws -> (R, isOpen: Bool) {
         let stamp = storage.canErase ? storage.ordersStamp() : 0
-        let isOpen = try stamp != 0 && hasOpenOrders()
+        let isOpen = try stamp != 0 && orders.hasOpen()
         let result = try scan()
         if stamp != 0 || lock.withRead({ erasureParts }) != nil {
             if !isOpening { dropCopies() }
@@ -137,15 +137,6 @@ extension Store {
         }
         storage.noteUsed(used)
     }
-    private func hasOpenOrders() throws -> Bool {
-        if storage.ordersStamp() != 0, let known = try knownOrders() { return known.hasOpen }
-        return try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
-    }
-
-    /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
-    func hasOpenOrdersNow() -> Bool {
-        storage.ordersStamp() != 0 && (try? hasOpenOrders()) ?? true
-    }
 
     /// Releases the memory that holds values, and where they were.
     func dropCopies() {
@@ -162,7 +153,7 @@ extension Store {
         // Trees of indexes, too.
         GivingWay.forgetAll()
         erasureState.withLock { $0.known = nil }
-        forgetKnownOrders()
+        orders.forget()
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.

@@ -3,7 +3,7 @@ extension Store {
     /// Returns the policy of this device as JSON, without its secrets.
     public func forgetting() throws -> [UInt8] {
         try checkOpen()
-        return try ErasureNote(storage.orders()).policy.json
+        return try orders.note().policy.json
     }
 
     /// Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count
@@ -27,13 +27,12 @@ extension Store {
         }
         var new = try ForgettingPolicy(json: policy, secrets: secrets)
         try reloadHistory()
-        _ = parts
-        try changeNote { note in
+        try orders.change { note in
             new.number = note.policy.number &+ 1
             note.policy = new
         }
-        _ = try knownOrders()
-        _ = try takeAllOrders()
+        _ = try orders.known()
+        _ = try orders.readAll()
         try followOrdersNow()
     }
 
@@ -43,7 +42,7 @@ extension Store {
     ///   `.busy`, errors of the storage.
     public func decideErasure(_ id: ValueID, to decision: ErasureDecision) throws {
         try checkWritable("Deciding about an order to erase values")
-        try changeNote { note in
+        try orders.change { note in
             guard let i = note.lines.firstIndex(where: { EraseOrder.id(named: $0.order) == id }) else {
                 throw StoreError(
                     .notFound, "No order to erase values that counts in \(description) has the id \(id). Look at the orders of the store.",
@@ -58,14 +57,14 @@ extension Store {
             // What was decided does not count for the orders of the day.
             if let came = note.lines[i].came { note.lines[i].came = ErasureNote.Arrival(time: came.time, values: 0, bytes: 0) }
         }
-        _ = try knownOrders()
+        _ = try orders.known()
         if decision == .follow { try followOrdersNow() }
     }
 
     /// Follows all orders that are to be followed.
     private func followOrdersNow() throws {
-        takeOrders()
-        guard try knownOrders()?.hasOpen ?? false else { return }
+        orders.read()
+        guard try orders.known()?.hasOpen ?? false else { return }
         _ = try lookForErasures(.none, isPatient: true)
     }
 
@@ -73,9 +72,9 @@ extension Store {
     /// - Throws: errors of reading them.
     public func erasures() throws -> [Erasure] {
         try checkOpen()
-        let note = ErasureNote(try storage.orders())
+        let orders = orders, note = try orders.note()
         var found = try note.lines.compactMap { line in
-            try order(line).map {
+            try orders.order(line).map {
                 Erasure($0, EraseOrder.id(named: line.order), line.version, Erasure.State(line.state), line.came, note.policy)
             }
         }
@@ -85,7 +84,7 @@ extension Store {
                 let name = String(decoding: id.bytes.dropFirst(EraseOrder.prefix.count), as: UTF8.self)
                 guard found.count < ErasureNote.most, names.insert(name).inserted else { continue }
                 let stored = versionID(ordinal), line = ErasureNote.Line(order: name, version: stored, isFollowed: false, json: [])
-                let order = try? self.order(line)
+                let order = try? orders.order(line)
                 found.append(Erasure(order ?? EraseOrder(made: [], what: [:], why: []), id, stored, .notValid, .none, note.policy))
             }
         }
