@@ -235,6 +235,7 @@ public final class Store: @unchecked Sendable {
         if !commits.lock.isLeft {
             let areNew = orders.read()
             if areNew || lock.withRead({ erasureParts })?.state.withLock({ $0.isWaiting }) == true { followIfOrdered() }
+            Thinning(self).forgetIfItPays(isDue: false)
             compactIfItPays(.closing)
         }
         do {

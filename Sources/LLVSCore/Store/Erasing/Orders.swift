@@ -228,8 +228,8 @@ package struct Orders {
         if isFull {
             Log.write(
                 .warning,
-                "\(store.description) holds \(ErasureNote.most) orders to erase values, or 64 MiB of them, which is the most: others do not "
-                    + "count.")
+                "\(store.description) holds \(ErasureNote.most) orders to erase values, or 64 MiB of them, which is the most: others do "
+                    + "not count.")
         }
         guard added > 0 else { return false }
         Log.write(
@@ -350,10 +350,13 @@ struct KnownOrders {
     let hasOpen: Bool
     /// When the next delay is over, in seconds since 1970.
     let due: UInt64?
+    /// Whether values were forgotten by a policy.
+    let hasThinned: Bool
 
     init(_ stamp: UInt64, _ note: ErasureNote) {
         self.stamp = stamp
         policy = note.policy
+        hasThinned = note.hasThinned
         names = Set(note.lines.map(\.order))
         hasOpen = note.lines.contains { !$0.isFollowed }
         due = note.lines.filter { $0.state == .announced }.map { ($0.came?.time ?? 0) &+ note.policy.delay }.min()

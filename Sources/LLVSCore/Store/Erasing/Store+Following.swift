@@ -19,6 +19,32 @@ extension Store {
             erasureState.withLock { $0.isWaiting = true }
             return ["Another handle is compacting \(description), reading while values are erased, or erasing values."]
         }
+        let waiting = try replaceRecords(hold, overwrites: true, control) { try ErasurePlan(targets, in: self, control) }
+        if waiting.isEmpty {
+            let followed = Set(open.map(\.order))
+            // Other handles may have added orders meanwhile.
+            try orders.change { note in
+                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
+                    note.lines[i].isFollowed = true
+                }
+            }
+        }
+        erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
+        _ = try settleErasures { try scanAgain(control) }
+        Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
+        return waiting
+    }
+
+    /// Replaces records while no other handle does. The thread is the follower.
+    /// - Parameters:
+    ///   - hold: an exclusive one, which is ended.
+    ///   - overwrites: whether old bytes are overwritten.
+    ///   - planning: returns the changes that become hollow. The plan includes what other handles stored until now. Values that are stored
+    ///     later are no differences from those.
+    /// - Returns: where old bytes still are.
+    func replaceRecords(
+        _ hold: RecordsHold, overwrites: Bool, _ control: PacedControl, planning: () throws -> ErasurePlan
+    ) throws -> [String] {
         var added: [VersionID] = [], waiting: [String] = []
         do {
             defer { hold.end() }
@@ -27,15 +53,14 @@ extension Store {
                 // From now on, what others know of where records are may be old.
                 storage.touchOrders()
                 func replace() throws {
-                    // The plan includes what other handles stored until now. Values that are stored later are no differences from those
-                    // that are erased.
-                    let plan = try ErasurePlan(targets, in: self, control)
+                    let plan = try planning()
                     removeCachesOfValues(storage)
                     followCompactions()
                     try withCommitLock {
-                        noteScanner(thread)
+                        noteScanner(llvs_shim_thread_number())
                         defer { noteScanner(nil) }
-                        waiting = try storage.erase(PlannedErasure(self, plan) { [self] in try move($0, plan) }, control)
+                        let erasure = PlannedErasure(self, plan, overwrites: overwrites) { [self] in try move($0, plan) }
+                        waiting = try storage.erase(erasure, control)
                     }
                 }
                 // All records are read again only if another handle may have moved some.
@@ -51,18 +76,6 @@ extension Store {
         waiting += try storage.finishErasing()
         dropCopies()
         removeCachesOfValues(storage)
-        if waiting.isEmpty {
-            let followed = Set(open.map(\.order))
-            // Other handles may have added orders meanwhile.
-            try orders.change { note in
-                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
-                    note.lines[i].isFollowed = true
-                }
-            }
-        }
-        erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
-        _ = try settleErasures { try scanAgain(control) }
-        Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
         return waiting
     }
 

@@ -6,12 +6,15 @@ extension Store {
         return try orders.note().policy.json
     }
 
-    /// Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count
-    /// by the new policy are followed. Orders that counted before still count.
+    /// Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings. Orders that are in the store
+    /// already and count by the new policy are followed. Orders that counted before still count. What is not kept is forgotten by `forget`,
+    /// and when the store is compacted.
     /// - Parameters:
-    ///   - policy: JSON: `{"erase":{"mode":"members","delay":3600}}`. The mode is "nobody" (the default: the orders of this device count),
+    ///   - policy: JSON with `erase` or `keep`, or both. What is left out stays as it is.
+    ///     `{"erase":{"mode":"members","delay":3600}}`: The mode is "nobody" (the default: the orders of this device count),
     ///     "members" (orders that are signed with a secret) or "anyone" (all orders). The delay is the seconds from the first sight of an
     ///     order of another device until it is followed.
+    ///     `{"keep":{"days":30,"daily":90}}`: see docs/forgetting.md, "Keeping by a policy". `{"keep":null}` keeps everything.
     ///   - secrets: for "members": what all devices share, 16 to 4,096 bytes each that nobody can guess, at most 16. Orders of this device
     ///     are signed with the first, those of others checked with all. A key made of each is stored beside the records.
     /// - Throws: `.invalidArgument`, `.tooLarge` and `.unsupported` for a policy that is not valid or not known, `.unsupported` if the
@@ -25,13 +28,11 @@ extension Store {
                 "\(description) cannot erase values: its storage does not replace records. "
                     + "Copy the store to one in files or in SQLite, and set the policy there.")
         }
-        var new = try ForgettingPolicy(json: policy, secrets: secrets)
+        let given = try ForgettingPolicy(json: policy)
         try reloadHistory()
-        try orders.change { note in
-            new.number = note.policy.number &+ 1
-            note.policy = new
-        }
+        try orders.change { note in note.policy = try note.policy.replaced(by: given, secrets: secrets) }
         _ = try orders.known()
+        RetentionNotes(self).noteSeen()
         _ = try orders.readAll()
         try followOrdersNow()
     }

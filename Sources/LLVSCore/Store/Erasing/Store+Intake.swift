@@ -31,8 +31,10 @@ extension Store {
         }
     }
 
-    /// Returns whether values without bytes are known: orders of this device, or versions that came so.
-    package func mayHaveHollow() throws -> Bool { try !orders.erased().isEmpty || !lackingBytes().isEmpty }
+    /// Returns whether values without bytes are known: by orders of this device, by its policy, or in versions that came so.
+    package func mayHaveHollow() throws -> Bool {
+        try orders.known()?.hasThinned == true || !orders.erased().isEmpty || !lackingBytes().isEmpty
+    }
 
     /// Notes versions that were added without bytes of values.
     func noteLacking(_ added: some Sequence<ReceivedVersion>) {
@@ -41,6 +43,13 @@ extension Store {
         changeLacking { $0.formUnion(new.prefix(max(0, Store.mostLacking - $0.count))) }
     }
     func noteFilled(_ id: VersionID) { changeLacking { $0.remove(id) } }
+    /// Notes that the bytes of a version are needed, if they are forgotten: if it comes with them, they are stored.
+    package func noteWanted(after error: StoreError) {
+        guard error.code == .forgotten, !isReadOnly, let id = error.versionID.flatMap({ try? VersionID($0) }),
+            (try? lackingBytes().contains(id)) == false
+        else { return }
+        changeLacking { if $0.count < Store.mostLacking { $0.insert(id) } }
+    }
 
     private func changeLacking(_ change: (inout Set<VersionID>) -> Void) {
         do {

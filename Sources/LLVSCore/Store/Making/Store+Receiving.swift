@@ -117,6 +117,7 @@ extension Store {
         for draft in drafts { results[draft.index] = .added }
         noteLacking(drafts.lazy.filter { !received[$0.index].written.isEmpty }.map { received[$0.index] })
         noteClocksAhead(drafts.lazy.map(\.draft))
+        if !drafts.isEmpty { RetentionNotes(self).noteReceived { drafts.map(\.draft.version) } }
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
             tellOfNew(ids)
