@@ -280,7 +280,7 @@ void client_erase(struct client *client, const char *key, struct change_spec a, 
 
 void client_set_forgetting(struct client *client, const char *policy) {
     llvs_error *error;
-    works("setting what is kept", llvs_store_set_forgetting(client->store, llvs_str(policy), NULL, 0, &error), &error);
+    goes_on("setting what is kept", llvs_store_set_forgetting(client->store, llvs_str(policy), NULL, 0, &error), &error);
 }
 void client_forget(struct client *client, struct change_spec gone) {
     llvs_forget_report *report = NULL;

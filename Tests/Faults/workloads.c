@@ -401,6 +401,9 @@ static void prepare_forgettable(const struct work *work) {
     client_close(&client);
     client = client_open(work, "store", LLVS_DURABILITY_FULL);
     client_make(&client, "last", "next", put("a", 4, 100), put("secret", KEPT_SEED, KEPT_SIZE), no_change);
+    /* Closing does it at most once a day. */
+    client_set_forgetting(&client, "{\"keep\":{\"days\":1000}}");
+    client_forget(&client, secret(0, work));
     client_set_forgetting(&client, "{\"keep\":{\"days\":1000,\"ids\":{\"secret\":{\"days\":0}}}}");
     client_close(&client);
 }

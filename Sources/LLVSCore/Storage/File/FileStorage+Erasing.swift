@@ -250,6 +250,12 @@ extension FileStorage {
         countSync()
     }
 
+    package func hasErasedFiles() -> Bool {
+        [directory.segmentsFolder, blobs.folder].contains { folder in
+            ((try? folder.names()) ?? []).contains { $0.hasPrefix(FileStorage.erasePrefix) }
+        }
+    }
+
     package func isGone(_ place: RecordPlace) -> Bool {
         var places = [place], seen: Set<UInt32> = []
         while let next = places.popLast() {
@@ -367,6 +373,13 @@ extension FileStorage {
 
     package func orders() throws -> [[UInt8]] {
         try state.withLock { try checkOpen() }
+        if let found = try ordersFile.get(ErasureNote.name) { return [found] }
+        // A file that could not be opened has orders all the same.
+        let place = ordersFile.file(ErasureNote.name)
+        do throws(Errno) { _ = try OpenFile(place, O_RDONLY) } catch {
+            if error.code == ENOENT { return [] }
+            throw StoreError.posix(error, doing: "Reading the orders to erase", path: place.path)
+        }
         return try ordersFile.get(ErasureNote.name).map { [$0] } ?? []
     }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {

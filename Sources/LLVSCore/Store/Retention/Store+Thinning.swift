@@ -79,8 +79,9 @@ struct Thinning {
     /// - Parameter isForced: whether to do it in any case, and to wait for other handles.
     private func run(_ policy: KeepPolicy, _ control: PacedControl, isForced: Bool) throws -> ForgetReport {
         var outcome = try Retention(store, policy, isEstimate: false).outcome(control)
-        var isWorthwhile = !outcome.targets.isEmpty
-        if isWorthwhile, !isForced {
+        let hasLeftovers = store.storage.hasErasedFiles()
+        var isWorthwhile = !outcome.targets.isEmpty || hasLeftovers
+        if isWorthwhile, !isForced, !hasLeftovers {
             isWorthwhile =
                 try outcome.stored >= outcome.all / 8 && outcome.stored > ErasurePlan(outcome.targets, in: store, control).wholeBytes
         }
