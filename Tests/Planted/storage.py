@@ -165,11 +165,6 @@ DEFECTS = [
         "if starts[i] & (Retention.bit(.heads) | (PLANTED ? 0 : Retention.bit(.days))) != 0",
         python("Tests/Python/test_forget_random.py")),
     defect(
-        "places-not-told-of-forgotten", "wrong error", "A device that has forgotten values writes base packs as if it had them.",
-        "Sources/LLVSCore/Store/Erasing/Store+Intake.swift",
-        "        try orders.known()?.hasThinned == true", "        try !PLANTED && orders.known()?.hasThinned == true",
-        python("Tests/Python/test_forget.py::test_many_packs")),
-    defect(
         "forgotten-base-of-a-difference", "wrong bytes", "A value that is stored as a difference from a forgotten value goes with it.",
         "Sources/LLVSCore/Store/Erasing/Erasure.swift",
         "                versions[version, default: OfVersion()].whole.insert(id)",

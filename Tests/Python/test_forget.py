@@ -334,7 +334,7 @@ def test_places_keep_what_they_have(opened: Callable[..., llvs.Store], tmp_path:
 
 
 def test_many_packs(opened: Callable[..., llvs.Store], tmp_path: Path, storage: str) -> None:
-    """Packs with forgotten versions are not merged, and others are."""
+    """The place has all bytes, however many packs were sent before and after values were forgotten."""
     place = tmp_path / "place"
     with opened("a", KEEP_HEADS) as store, opened("b") as fresh:
         made: list[str] = []
