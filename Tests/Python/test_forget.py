@@ -138,6 +138,10 @@ def test_storages_that_cannot(tmp_path: Path) -> None:
         assert store.forget(dry_run=True).values == 0 and store.forget(dry_run=True, policy=KEEP_HEADS).values == 1
         with pytest.raises(llvs.errors.PermissionDeniedError):
             store.forget()
+    with llvs.Store(storage=llvs.storage.DictStorage()) as store:
+        for call in (lambda: store.set_forgetting(KEEP_HEADS), lambda: store.forget(dry_run=True, policy=KEEP_HEADS)):
+            with pytest.raises(llvs.errors.UnsupportedError):
+                call()
 
 
 def test_days_count_from_the_arrival(opened: Callable[..., llvs.Store], tmp_path: Path, storage: str) -> None:
@@ -445,3 +449,19 @@ def test_conflicts_are_kept_longer(opened: Callable[..., llvs.Store], tmp_path: 
     with opened() as store:
         store.forget()
         assert kept(store, made, "n") == [4]
+
+
+def test_snapshots(opened: Callable[..., llvs.Store], tmp_path: Path, storage: str) -> None:
+    """A snapshot lacks what was forgotten. A device that begins with it takes the bytes from the place."""
+    place = tmp_path / "place"
+    with opened("a", KEEP_HEADS) as store, opened("b") as fresh:
+        made = line(store, 4, 2_000)
+        with llvs.Exchange(store, remote(place, "interchange")) as exchange:
+            exchange.send()
+            store.forget()
+            exchange.put_snapshot()
+        with llvs.Exchange(fresh, remote(place, "interchange")) as exchange:
+            exchange.restore_snapshot()
+            assert kept(fresh, made) == [3]
+            assert not exchange.retrieve().problems
+        assert kept(fresh, made) == [0, 1, 2, 3]
