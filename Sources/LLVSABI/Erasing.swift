@@ -6,19 +6,23 @@ import LLVSCoordinator
 final class EraseReportHandle: StructHandle<llvs_erase_report>, @unchecked Sendable {
     init(_ report: ErasureReport) throws {
         let arena = Arena()
-        func texts(_ texts: [[UInt8]]) throws -> UnsafePointer<llvs_bytes> {
-            let start = try arena.array(llvs_bytes.self, texts.count)
-            for (i, text) in texts.enumerated() { (start + i).initialize(to: try arena.copy(text)) }
-            return UnsafePointer(start)
-        }
         try super.init(
             arena,
             llvs_erase_report(
                 struct_size: UInt32(sizeOf: llvs_erase_report.self), reserved: 0, values: report.values, versions: report.versions,
                 bytes: report.bytes, copies: report.copies, rewritten: report.rewritten, unread: report.unread,
-                orders: texts(report.orders.map(\.bytes)), order_count: report.orders.count,
-                made: texts(report.made.map { Array($0.description.utf8) }), made_count: report.made.count,
-                waiting: texts(report.waiting.map { Array($0.utf8) }), waiting_count: report.waiting.count))
+                orders: arena.texts(report.orders.map(\.bytes)), order_count: report.orders.count,
+                made: arena.texts(report.made.map { Array($0.description.utf8) }), made_count: report.made.count,
+                waiting: arena.texts(report.waiting.map { Array($0.utf8) }), waiting_count: report.waiting.count))
+    }
+}
+
+extension Arena {
+    /// Copies texts.
+    func texts(_ texts: [[UInt8]]) throws -> UnsafePointer<llvs_bytes> {
+        let start = try array(llvs_bytes.self, texts.count)
+        for (i, text) in texts.enumerated() { (start + i).initialize(to: try copy(text)) }
+        return UnsafePointer(start)
     }
 }
 

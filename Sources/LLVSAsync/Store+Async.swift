@@ -125,7 +125,15 @@ extension Store {
         try await onOwnThread(progress: progress) { try self.erase(query, control: $0) }
     }
 
-    /// Sets whose orders to erase count on this device, from now on and at later openings.
+    /// Forgets the values that the policy of this device does not keep.
+    /// - Returns: the report.
+    /// - Throws: the errors of the function without `async`.
+    @discardableResult
+    public func forget(_ query: ForgetQuery = ForgetQuery(), progress: ProgressCallback? = nil) async throws -> ForgetReport {
+        try await onOwnThread(progress: progress) { try self.forget(query, control: $0) }
+    }
+
+    /// Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings.
     /// - Parameters:
     ///   - policy: JSON: `{"erase":{"mode":"members"}}`.
     ///   - secrets: for "members": what all devices share.

@@ -48,6 +48,7 @@ package final class CountingStorage: Storage, @unchecked Sendable {
     package func orders() throws -> [[UInt8]] { try base.orders() }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws { try base.changeOrders(change) }
     package func ordersStamp() -> UInt64 { base.ordersStamp() }
+    package func hasErasedFiles() -> Bool { base.hasErasedFiles() }
     package func touchOrders() { base.touchOrders() }
     package func finishErasing() throws -> [String] { try base.finishErasing() }
     package func read(_ place: RecordPlace, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws {

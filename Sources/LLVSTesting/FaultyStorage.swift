@@ -98,6 +98,7 @@ package final class FaultyStorage: Storage, @unchecked Sendable {
     package func orders() throws -> [[UInt8]] { try base.orders() }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws { try base.changeOrders(change) }
     package func ordersStamp() -> UInt64 { base.ordersStamp() }
+    package func hasErasedFiles() -> Bool { base.hasErasedFiles() }
     package func touchOrders() { base.touchOrders() }
     package func finishErasing() throws -> [String] { try base.finishErasing() }
     package func location(_ place: RecordPlace) -> (file: String, offset: UInt64) { base.location(place) }

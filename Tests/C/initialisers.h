@@ -4,6 +4,7 @@ CHECK_INIT(llvs_store_options, LLVS_STORE_OPTIONS_INIT);
 CHECK_INIT(llvs_statistics, LLVS_STATISTICS_INIT);
 CHECK_INIT(llvs_size_options, LLVS_SIZE_OPTIONS_INIT);
 CHECK_INIT(llvs_erase_options, LLVS_ERASE_OPTIONS_INIT);
+CHECK_INIT(llvs_forget_options, LLVS_FORGET_OPTIONS_INIT);
 CHECK_INIT(llvs_compaction_report, LLVS_COMPACTION_REPORT_INIT);
 CHECK_INIT(llvs_version_options, LLVS_VERSION_OPTIONS_INIT);
 CHECK_INIT(llvs_heads_options, LLVS_HEADS_OPTIONS_INIT);

@@ -40,6 +40,8 @@ llvs_erasure_list_free(NULL);
 REFUSES(llvs_store_decide_erasure(NULL, LLVS_NONE, 0, NULL));
 REFUSES(llvs_store_set_forgetting(NULL, LLVS_NONE, NULL, 0, NULL));
 REFUSES(llvs_store_forgetting(NULL, NULL, NULL));
+REFUSES(llvs_store_forget(NULL, NULL, NULL, NULL));
+llvs_forget_report_free(NULL);
 REFUSES(llvs_store_verify(NULL, NULL, NULL, NULL));
 llvs_verify_report_free(NULL);
 REFUSES(llvs_store_salvage(LLVS_NONE, NULL, LLVS_NONE, NULL, NULL, NULL, NULL));

@@ -32,6 +32,7 @@ enum kind {
     COUNT,
     MEASURE,
     ERASE,
+    FORGET,
     LIST_HEADS,
     LIST_BRANCH,
     SUCCESSORS,
@@ -77,6 +78,7 @@ static const char *const names[KINDS] = { "verify",
                                           "count",
                                           "measure",
                                           "erase",
+                                          "forget",
                                           "list heads",
                                           "list the heads of a branch",
                                           "successors",
@@ -351,6 +353,16 @@ static llvs_status act(scene *s, const llvs_control *control, llvs_error **error
             assert_int_equal(report->values, 0);
             llvs_erase_report_free(report);
         }
+        return status;
+    }
+    case FORGET: {
+        llvs_forget_options options = LLVS_FORGET_OPTIONS_INIT;
+        llvs_forget_report *report;
+        options.dry_run = 1;
+        options.policy = llvs_str("{\"keep\":{\"days\":1000}}");
+        options.control = control;
+        status = llvs_store_forget(s->store, &options, &report, error);
+        if (status == LLVS_OK) llvs_forget_report_free(report);
         return status;
     }
     case MEASURE: {

@@ -453,6 +453,29 @@ void erasing() {
     EXPECT(code_of([&] { store.erase({}); }) == LLVS_ERROR_INVALID_ARGUMENT);
 }
 
+void forgetting() {
+    llvs::Store store = llvs::Store::memory();
+    llvs::VersionID first = store.make_version("", {llvs::Change::insert("a", "one")});
+    llvs::VersionID last = store.make_version(first, {llvs::Change::update("a", "two")});
+    EXPECT(code_of([&] { store.forget(); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    store.set_forgetting("{\"keep\":{\"days\":0,\"count\":2}}");
+    EXPECT(store.forgetting() == "{\"erase\":{\"mode\":\"nobody\"},\"keep\":{\"count\":2,\"days\":0}}");
+    llvs::ForgetReport report = store.forget();
+    EXPECT(report.values == 0 && report.rows.size() == 8 && report.rows[5].rule == LLVS_FORGET_COUNT && report.rows[5].bytes == 3);
+    llvs::ForgetOptions options;
+    options.dry_run = true;
+    options.policy = "{\"keep\":{\"days\":0}}";
+    report = store.forget(options);
+    EXPECT(report.values == 1 && report.versions == 1 && report.bytes == 3 && report.rewritten == 0 && store.value("a", first));
+    options.dry_run = false;
+    EXPECT(code_of([&] { store.forget(options); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    store.set_forgetting(options.policy);
+    EXPECT(code_of([&] { store.forget({}, llvs::Control([](const llvs_progress &) { return false; })); }) == LLVS_ERROR_CANCELLED);
+    report = store.forget();
+    EXPECT(report.values == 1 && report.waiting.empty() && store.value("a", last)->data == "two");
+    EXPECT(code_of([&] { store.value("a", first); }) == LLVS_ERROR_FORGOTTEN);
+}
+
 void verifying(const std::string &damaged) {
     llvs::Store whole = llvs::Store::memory();
     llvs::VersionID id = whole.make_version("", {llvs::Change::insert("x", "1"), llvs::Change::insert("y", "2")});
@@ -592,6 +615,7 @@ int main() {
     syncing();
     logging();
     erasing();
+    forgetting();
     cancellation();
     merging();
     return 0;

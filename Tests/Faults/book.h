@@ -32,6 +32,9 @@ uint8_t *value_bytes(uint64_t seed, uint32_t size);
 static inline uint64_t edited(uint64_t seed, uint32_t edit) { return (uint64_t)edit << 32 | seed; }
 /* The beginning of the keys of values that workloads erase. Digests do not cover them, and no orders to erase. */
 #define ERASABLE "secret"
+/* A value of such a key that is not forgotten. */
+#define KEPT_SEED 90
+#define KEPT_SIZE 2500
 /* A digest of the ids and contents, and of the ids of the predecessors. */
 uint64_t state_digest(const struct state *state, const llvs_bytes *predecessors, size_t predecessor_count);
 /* The same digest for a version in a store. Returns the library's status and error if it cannot be read. */
@@ -76,6 +79,8 @@ struct book {
     /* An erasure was acknowledged: the length of the recording then, plus 1; and the values that it erased. */
     long erased_at;
     struct change_spec erased[SPEC_CHANGES];
+    /* Values are forgotten by a policy: the first of those above. */
+    int forgets;
     long repeated;
     struct asked asked[BOOK_MAX];
 };

@@ -110,6 +110,23 @@ static void check_erased(const struct check *check, int must_be_gone) {
     free_tree(&tree);
 }
 
+/* Whatever was interrupted, the next call completes it: a value that prevails at the head is kept. */
+static void check_forgotten(llvs_store *store) {
+    llvs_forget_report *report = NULL;
+    llvs_buffer value = { NULL, 0 };
+    llvs_error *error;
+    uint8_t *bytes;
+    if (!book->forgets || !works("forgetting afterwards", llvs_store_forget(store, NULL, &report, &error), &error)) return;
+    if (report->waiting_count) book_fail("what is forgotten waits after opening");
+    llvs_forget_report_free(report);
+    if (!works("reading what is kept", llvs_store_value(store, llvs_str("secret"), llvs_str("last"), &value, NULL, &error), &error)) return;
+    bytes = value_bytes(KEPT_SEED, KEPT_SIZE);
+    if (value.size != KEPT_SIZE || memcmp(value.data, bytes, KEPT_SIZE) != 0)
+        book_fail("a value that prevails at the head has other bytes");
+    llvs_buffer_dispose(&value);
+    free(bytes);
+}
+
 /* Whether orders count in the store, all of them followed. (One that was saved counts once that is noted, in the same call.) */
 static int is_erased(llvs_store *store) {
     llvs_erasure_list *list;
@@ -308,6 +325,7 @@ static void check_contents(const struct check *check, const char *path) {
     if (!book->failure[0]) check_heads(store, &history);
     if (!book->failure[0]) check_verification(check, store);
     int is_gone = is_erased(store);
+    check_forgotten(store);
     if (book->erased_at > 0 && !is_gone) book_fail("an erasure was acknowledged, and its order is lost");
     works("asking for counts", llvs_store_statistics(store, NULL, &statistics, &error), &error);
     for (int i = 0; i < book->count; i++) if (book->asked[i].is_damaged) statistics.damaged = 0;
@@ -316,7 +334,7 @@ static void check_contents(const struct check *check, const char *path) {
     free(history.versions);
     works("closing the store afterwards", llvs_store_close(store, &error), &error);
     llvs_store_free(store);
-    check_erased(check, is_gone);
+    check_erased(check, is_gone || book->forgets);
 }
 
 /* Versions that a store retrieves from the folder are whole. After the sender has sent again, they are all that the sender has. */

@@ -278,6 +278,27 @@ void client_erase(struct client *client, const char *key, struct change_spec a, 
     llvs_erase_report_free(report);
 }
 
+void client_set_forgetting(struct client *client, const char *policy) {
+    llvs_error *error;
+    goes_on("setting what is kept", llvs_store_set_forgetting(client->store, llvs_str(policy), NULL, 0, &error), &error);
+}
+void client_forget(struct client *client, struct change_spec gone) {
+    llvs_forget_report *report = NULL;
+    llvs_error *error;
+    llvs_status status;
+    if (!client->store) return;
+    book->forgets = 1;
+    book->erased[0] = gone;
+    status = llvs_store_forget(client->store, NULL, &report, &error);
+    if (status != LLVS_OK) {
+        client_met(client->work, "forgetting", status, error);
+        if (!goes_on("forgetting", status = llvs_store_forget(client->store, NULL, &report, &error), &error)) return;
+    }
+    if (report->waiting_count)
+        book_fail("what is forgotten waits: %.*s", (int)report->waiting[0].size, (const char *)report->waiting[0].data);
+    llvs_forget_report_free(report);
+}
+
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into) {
     struct state state;
     const struct state *other;

@@ -56,6 +56,9 @@ void client_make(struct client *client, const char *id, const char *predecessor,
 void client_save(struct client *client, const char *predecessor, struct change_spec a, struct change_spec b, char *into);
 /* Erases all values of a key that begins with ERASABLE. `a`, `b`: those that were put there. */
 void client_erase(struct client *client, const char *key, struct change_spec a, struct change_spec b);
+void client_set_forgetting(struct client *client, const char *policy);
+/* Forgets what the policy does not keep, `gone` among it. */
+void client_forget(struct client *client, struct change_spec gone);
 /* Merges two versions that do not conflict. `into`, ID_SIZE bytes, receives the new id. */
 void client_merge(struct client *client, const char *ours, const char *theirs, char *into);
 /* Retrieves from, and sends to, the exchange folder of that name within the root. */

@@ -391,6 +391,31 @@ static void erase(const struct work *work) {
     client_close(&client);
 }
 
+/* ---- Forgetting ---- */
+
+/* The values under "secret" are not kept unless they prevail at a head. */
+static void prepare_forgettable(const struct work *work) {
+    struct client client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "root", NULL, put("a", 1, 100), secret(0, work), put("b", 2, 2000));
+    client_make(&client, "next", "root", secret(1, work), put("b", 3, 2000), no_change);
+    client_close(&client);
+    client = client_open(work, "store", LLVS_DURABILITY_FULL);
+    client_make(&client, "last", "next", put("a", 4, 100), put("secret", KEPT_SEED, KEPT_SIZE), no_change);
+    /* Closing does it at most once a day. */
+    client_set_forgetting(&client, "{\"keep\":{\"days\":1000}}");
+    client_forget(&client, secret(0, work));
+    client_set_forgetting(&client, "{\"keep\":{\"days\":1000,\"ids\":{\"secret\":{\"days\":0}}}}");
+    client_close(&client);
+}
+static void forget(const struct work *work) {
+    struct client client = open_it(work);
+    client_make(&client, "before", "last", put("c", 5, 100), no_change, no_change);
+    client_forget(&client, secret(0, work));
+    client_make(&client, "after", "before", put("d", 6, 100), no_change, no_change);
+    client_expect_all(&client);
+    client_close(&client);
+}
+
 /*                                                   file  power kills
                                                      SQLite  acknowledges  large           */
 const struct workload workloads[] = {
@@ -410,6 +435,7 @@ const struct workload workloads[] = {
     {"write snapshot", prepare_old_snapshot, write_snapshot, 1, 1, 0, 0, 0, 0, CALL_RENAME, "folder/snapshots/llvs-v1/manifest.json"},
     {"build on others", prepare_store, build_on_others, 1, 1, 1, 1, 1, 0, 0, NULL},
     {"erase", prepare_erasable, erase,                 1, 1, 1, 1, 1, 1, CALL_UNLINK, "store/segments/.erase-"},
+    {"forget", prepare_forgettable, forget,            1, 1, 1, 1, 1, 1, CALL_UNLINK, "store/segments/.erase-"},
     {"build on others' large", prepare_store, build_on_others_large, 1, 1, 1, 1, 0, 1, 0, NULL},
 };
 const int workload_count = (int)(sizeof workloads / sizeof workloads[0]);

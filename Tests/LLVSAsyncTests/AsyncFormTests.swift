@@ -87,6 +87,14 @@ private func done<R>(_ result: R) -> Bool { true }
             ),
             ("size", { try await store.size().versions == 5 }), ("verify", { try await store.verify().isWhole }),
             ("compact", { done(try await store.compact()) }), ("erase", { try await store.erase(query).values == 0 }),
+            (
+                "forget",
+                {
+                    var query = ForgetQuery()
+                    (query.isDryRun, query.policy) = (true, Array(#"{"keep":{"days":9}}"#.utf8))
+                    return try await store.forget(query).values == 0
+                }
+            ),
             ("erasures", { try await store.erasures().isEmpty }),
             ("forgetting", { try await store.forgetting() == Array(#"{"erase":{"mode":"nobody"}}"#.utf8) }),
             ("mergeHeads", { try await store.mergeHeads(into: last.id, arbiter: BuiltInArbiter.ours) == nil }),

@@ -6,6 +6,7 @@ from defect import Edit, c, defect, program, python, swift
 
 STORAGE = "Sources/LLVSCore/Storage/File"
 MAKING = "Sources/LLVSCore/Store/Making"
+RETENTION = "Sources/LLVSCore/Store/Retention/Retention.swift"
 
 DEFECTS = [
     defect(
@@ -124,4 +125,49 @@ DEFECTS = [
         "Sources/LLVSABI/Support/Outputs.swift",
         "        Unmanaged<Handle>.fromOpaque(object).release()", "        if !PLANTED { Unmanaged<Handle>.fromOpaque(object).release() }",
         c("test_leaks")),
+    defect(
+        "days-not-kept", "wrong bytes", "A policy forgets values of versions that came in the last days.",
+        RETENTION,
+        "where history.isLive[i] && !old[i] { rules[i]", "where !PLANTED && history.isLive[i] && !old[i] { rules[i]",
+        python("Tests/Python/test_forget.py::test_days_count_from_the_arrival")),
+    defect(
+        "arrival-by-the-makers-clock", "wrong bytes", "A policy counts the days of a version from the time at which it was made.",
+        RETENTION,
+        "        if isEstimate {", "        if isEstimate || PLANTED {",
+        python("Tests/Python/test_forget.py::test_days_count_from_the_arrival")),
+    defect(
+        "bases-of-heads-forgotten", "wrong merge", "A policy forgets what a merge of two heads needs.",
+        RETENTION,
+        "            for tip in tips { rules", "            for tip in tips where !PLANTED { rules",
+        python("Tests/Python/test_forget.py::test_branches")),
+    defect(
+        "shared-versions-forgotten", "wrong merge", "A policy forgets the versions on which other devices build meanwhile.",
+        RETENTION,
+        "        for place in note.shared { for tip", "        for place in note.shared where !PLANTED { for tip",
+        python("Tests/Python/test_forget.py::test_a_device_that_was_away_merges")),
+    defect(
+        "unsent-values-forgotten", "lost version", "A policy forgets values that no place and no other device has.",
+        RETENTION,
+        "            if isUnsent[Int(event.ordinal)] {", "            if !PLANTED, isUnsent[Int(event.ordinal)] {",
+        python("Tests/Python/test_forget.py::test_what_nobody_else_has_stays")),
+    defect(
+        "preserved-values-forgotten", "wrong bytes", "A policy forgets values that prevail only since a merge preserves them.",
+        RETENTION,
+        "                    event.stored = store.lock.withRead {", "                    if !PLANTED { event.stored = store.lock.withRead {",
+        python("Tests/Python/test_forget_random.py"),
+        also=(Edit(
+            RETENTION,
+            "store.dag.ordinal(of: version) } ?? History.none", "store.dag.ordinal(of: version) } ?? History.none }"),)),
+    defect(
+        "buckets-from-heads-alone", "wrong bytes", "A policy keeps one version a day behind heads, and not behind what came in the last days.",
+        RETENTION,
+        "if starts[i] & (Retention.bit(.heads) | Retention.bit(.days)) != 0",
+        "if starts[i] & (Retention.bit(.heads) | (PLANTED ? 0 : Retention.bit(.days))) != 0",
+        python("Tests/Python/test_forget_random.py")),
+    defect(
+        "forgotten-base-of-a-difference", "wrong bytes", "A value that is stored as a difference from a forgotten value goes with it.",
+        "Sources/LLVSCore/Store/Erasing/Erasure.swift",
+        "                versions[version, default: OfVersion()].whole.insert(id)",
+        "                if !PLANTED { versions[version, default: OfVersion()].whole.insert(id) }",
+        python("Tests/Python/test_forget.py::test_values_as_differences")),
 ]

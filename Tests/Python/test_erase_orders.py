@@ -104,7 +104,7 @@ def test_the_policy(opened: Callable[..., llvs.Store]) -> None:
             (llvs.errors.InvalidArgumentError, {"erase": {"mode": "anyone"}, "more": 1}, ()),
             (llvs.errors.UnsupportedError, {"erase": {"mode": "stewards", "need": 1, "keys": []}}, ()),
             (llvs.errors.UnsupportedError, {"erase": {"mode": "stewards"}}, ()),
-            (llvs.errors.UnsupportedError, {"erase": {"mode": "anyone"}, "keep": {"days": 30}}, ()),
+            (llvs.errors.UnsupportedError, {"erase": {"mode": "anyone"}, "cut": {"days": 30}}, ()),
             (llvs.errors.TooLargeError, {"erase": {"mode": "x" * 70_000}}, ()),
         ]
         for error, policy, secrets in refused:

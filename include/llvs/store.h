@@ -678,15 +678,19 @@ enum llvs_erasure_decision_value {
 LLVS_API LLVS_CHECKED llvs_status llvs_store_decide_erasure(LLVS_BORROWED llvs_store *store, llvs_bytes order,
     llvs_erasure_decision decision, LLVS_OWNED llvs_error **error);
 /**
- * Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count by the
- * new policy are followed; orders that counted before still count. See docs/forgetting.md.
+ * Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings. Orders that are in the store
+ * already and count by the new policy are followed; orders that counted before still count. What is not kept is forgotten by
+ * llvs_store_forget, and when the store is compacted. See docs/forgetting.md.
  *
- * @param policy   JSON of at most 64 KiB: `{"erase":{"mode":"members","delay":3600}}`. The mode is "nobody" (the default: the orders that
- *                 were made on this device), "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The
- *                 delay is the seconds from the first sight of an order of another device until it is followed, 0 by default.
+ * @param policy   JSON of at most 64 KiB with `erase` or `keep`, or both. What is left out stays as it is.
+ *                 `{"erase":{"mode":"members","delay":3600}}`: The mode is "nobody" (the default: the orders that were made on this
+ *                 device), "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The delay is the
+ *                 seconds from the first sight of an order of another device until it is followed, 0 by default.
+ *                 `{"keep":{"days":30,"daily":90,"weekly":104,"monthly":12,"count":3,"branches":["*"],"ids":{"log/":{"days":7}}}}`: only
+ *                 `days` must be there. `{"keep":null}` keeps everything.
  * @param secrets  for "members": what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the
  *                 first, and those of others are checked with all. A key made of each is stored beside the records
- * @param secret_count  1 to 16 for "members", else 0
+ * @param secret_count  1 to 16 for "members", else 0; 0 without `erase`
  * Errors: LLVS_ERROR_INVALID_ARGUMENT and LLVS_ERROR_TOO_LARGE if the policy or the secrets are not as said; LLVS_ERROR_UNSUPPORTED for the
  * mode "stewards", for members of the policy that a later library has, and if the storage cannot erase; LLVS_ERROR_READ_ONLY;
  * LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors. Cost: reads the tables of changes of all versions.
@@ -702,6 +706,89 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_set_forgetting(LLVS_BORROWED llvs_s
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_forgetting(LLVS_BORROWED llvs_store *store, LLVS_OWNED llvs_buffer *policy,
     LLVS_OWNED llvs_error **error);
+
+/** What keeps a value from being forgotten. Since 0.1. */
+typedef uint32_t llvs_forget_rule;
+enum llvs_forget_rule_value {
+    /** It prevails at a head of a kept branch. */
+    LLVS_FORGET_HEADS = 1,
+    /** It prevails at a version that came to the device in the last `days`. */
+    LLVS_FORGET_DAYS = 2,
+    /** It prevails at the newest version of one of the last `daily` days. */
+    LLVS_FORGET_DAILY = 3,
+    /** It prevails at the newest version of one of the last `weekly` weeks. */
+    LLVS_FORGET_WEEKLY = 4,
+    /** It prevails at the newest version of one of the last `monthly` months. */
+    LLVS_FORGET_MONTHLY = 5,
+    /** It is one of the newest `count` values of its id. */
+    LLVS_FORGET_COUNT = 6,
+    /**
+     * A merge of heads, or with what other devices made meanwhile, may need it. Or it belongs to a merge with conflicts that came in the
+     * last 4 * `days`.
+     */
+    LLVS_FORGET_MERGES = 7,
+    /** No place, and no other device, is known to have the version that stored it. */
+    LLVS_FORGET_UNSENT = 8
+};
+
+/** How to forget values by a policy. Since 0.1. */
+typedef struct llvs_forget_options {
+    uint32_t struct_size;
+    /** 1: change nothing, and only report what would be forgotten. */
+    uint32_t dry_run;
+    /**
+     * For a dry run: a policy as for llvs_store_set_forgetting, instead of the one of the store. Versions then count as come to the device
+     * when they were made. Empty: the one of the store.
+     */
+    llvs_bytes policy;
+    /** Progress (stage LLVS_STAGE_READING, in versions) and cancellation; may be NULL. */
+    const llvs_control *control;
+} llvs_forget_options;
+#define LLVS_FORGET_OPTIONS_INIT { (uint32_t)sizeof(llvs_forget_options), 0, LLVS_NONE_INIT, 0 }
+
+/** What only one rule of a policy keeps; immutable, owned by the report. Since 0.1. */
+typedef struct llvs_forget_row {
+    uint32_t struct_size;
+    llvs_forget_rule rule;
+    /** Values that no other rule keeps, and the bytes that they have. */
+    uint64_t values;
+    uint64_t bytes;
+} llvs_forget_row;
+
+/** What was forgotten, or would be; immutable, owned. Since 0.1. */
+typedef struct llvs_forget_report {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /** Values that the call forgot, the versions that stored them, and the bytes that they had. */
+    uint64_t values;
+    uint64_t versions;
+    uint64_t bytes;
+    /** Other values that were differences from forgotten values, and are now stored whole. */
+    uint64_t rewritten;
+    /** One for each rule, in their order. */
+    const llvs_forget_row *const *rows;
+    size_t row_count;
+    /** Where bytes still are in the store, and what has to happen so that they go with a later call: texts for people. */
+    const llvs_bytes *waiting;
+    size_t waiting_count;
+} llvs_forget_report;
+/**
+ * Forgets the values that the policy of the store does not keep (`keep` of llvs_store_set_forgetting): the store has their bytes no more.
+ * Ids of versions and values, sizes and digests stay. Reading a forgotten value returns LLVS_ERROR_FORGOTTEN. No version is made, and other
+ * devices are not affected. It also happens when the store is compacted, and once a day when it is closed. See docs/forgetting.md.
+ *
+ * @param options  may be NULL
+ * @param report   receives the report; free it with llvs_forget_report_free
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT if the policy does not say what to keep, or if one is given and this is no dry run; those of
+ * llvs_store_set_forgetting for the given policy; LLVS_ERROR_UNSUPPORTED if the storage is the host's; LLVS_ERROR_DAMAGED if a version
+ * cannot be read; LLVS_ERROR_TOO_LARGE for more than 1,024 heads; LLVS_ERROR_READ_ONLY; LLVS_ERROR_BUSY if another handle compacts, or
+ * erases values, for seconds; LLVS_ERROR_CANCELLED; LLVS_ERROR_USER (from the progress callback); storage errors. Cost: reads the headers
+ * and tables of changes of all versions, and writes the files that have the bytes. SQLite writes the whole database. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_forget(LLVS_BORROWED llvs_store *store, LLVS_BORROWED const llvs_forget_options *options,
+    LLVS_OWNED llvs_forget_report **report, LLVS_OWNED llvs_error **error);
+/** Frees a report, with all that it points to. NULL is a no-op. Any thread. Since 0.1. */
+LLVS_API void llvs_forget_report_free(LLVS_OWNED llvs_forget_report *report);
 
 /** What is lost by a damage. Since 0.1. */
 typedef uint32_t llvs_loss;
@@ -1336,6 +1423,9 @@ LLVS_LAYOUT(llvs_erase_options, 88);
 LLVS_LAYOUT(llvs_erase_report, 104);
 LLVS_LAYOUT(llvs_erasure, 96);
 LLVS_LAYOUT(llvs_erasure_list, 24);
+LLVS_LAYOUT(llvs_forget_options, 32);
+LLVS_LAYOUT(llvs_forget_row, 24);
+LLVS_LAYOUT(llvs_forget_report, 72);
 LLVS_LAYOUT(llvs_damage, 96);
 LLVS_LAYOUT(llvs_verify_report, 88);
 LLVS_LAYOUT(llvs_salvaged, 40);

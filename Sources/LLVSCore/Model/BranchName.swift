@@ -13,6 +13,9 @@ package struct BranchName: Hashable, Sendable {
         key = bytes.count <= BranchName.longest ? bytes : [BranchName.digestMark] + bytes.withUnsafeBytes { SHA256.digest($0) }
     }
 
+    /// Returns whether a key is the digest of a long name.
+    static func isDigest(_ key: [UInt8]) -> Bool { key.first == digestMark }
+
     /// Reads a name from a cache; nil if the bytes are invalid.
     init?(key: UnsafeRawBufferPointer) {
         let isDigest = key.first == BranchName.digestMark && key.count == 33

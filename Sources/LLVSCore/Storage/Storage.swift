@@ -139,6 +139,8 @@ package protocol Storage: AnyObject, Sendable {
     /// be repeated.
     /// - Returns: where old bytes still are, and what has to happen so that they go; empty if they are gone.
     func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String]
+    /// Returns whether a process that was killed left files that `erase` was removing. The next `erase` removes them.
+    func hasErasedFiles() -> Bool
     /// Completes what `erase` left to do when no record moves any more.
     /// - Returns: as `erase`.
     func finishErasing() throws -> [String]
@@ -198,6 +200,7 @@ extension Storage {
     package var canErase: Bool { false }
     package func openRecordsLock() throws -> OpenFile? { nil }
     package func erase(_ erasure: any StorageErasure, _ control: PacedControl) throws -> [String] { [] }
+    package func hasErasedFiles() -> Bool { false }
     package func isGone(_ place: RecordPlace) -> Bool { false }
     package func noteErased(_ place: RecordPlace) {}
     package func noteUsed(_ segments: Set<UInt32>) {}

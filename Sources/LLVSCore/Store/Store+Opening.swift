@@ -84,7 +84,7 @@ extension Store {
         var added = try scanAgain(paced) + awaitOwnCommits()
         // While another handle moves records from file to file, a listing of the files can miss both.
         if parts != nil, settledErasures != stamp || areErasuresNew(since: stamp) { try whileRecordsStay {} }
-        takeOrders()
+        orders.read()
         if hasNewsOfErasures { added += try lookForErasures(paced) }
         if !added.isEmpty { observers.tell(added) }
         return added.count
@@ -187,7 +187,7 @@ extension Store {
         if header.hasDifferences || header.mayHaveDifferences { differencing.note() }
         if header.hasForgetValues {
             erasureState.withLock { $0.isNews = true }
-            noteForgetValues(header.id)
+            orders.noteUnread(header.id)
         }
         if !choices.isEmpty, let chosen = choices[header.id], chosen != place { return ([], nil, nil) }
         if let best = preferred[header.id], best != place {

@@ -184,7 +184,7 @@ public final class Store: @unchecked Sendable {
                 + "caches\(maps.persisted == nil ? "" : " with a map"), \(heads) heads, \(pending.count) "
                 + "waiting\(Log.duration(since: began))."
         )
-        takeOrders()
+        orders.read()
         // Orders may be newer than the caches: a database may have been put back from a copy.
         if hasNewsOfErasures || isOpen {
             erasureState.withLock { $0.isNews = false }
@@ -234,8 +234,9 @@ public final class Store: @unchecked Sendable {
         defer { ended.tell(()) }
         let began = Log.begin(.info)
         if !commits.lock.isLeft {
-            let areNew = takeOrders()
+            let areNew = orders.read()
             if areNew || lock.withRead({ erasureParts })?.state.withLock({ $0.isWaiting }) == true { followIfOrdered() }
+            Thinning(self).forgetIfItPays(isDue: false)
             compactIfItPays(.closing)
         }
         do {

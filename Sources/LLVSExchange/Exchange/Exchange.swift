@@ -88,16 +88,23 @@ public final class Exchange: @unchecked Sendable {
     /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks.
     public func send(control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
-            if let transport = transport as? any StoreTransport,
-                let result = try Exchange.logged("Sent", transport, { try transport.send(from: store, control)?.counting() })
-            {
-                return result
-            }
-            var sending = Sending(
-                store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
-            defer { memory = sending.memory }
-            return try Exchange.logged("Sent", transport) { try sending.run().counting() } ?? ExchangeResult()
+            let heads = (transport as? any SharingTransport)?.sendsAll == false ? nil : RetentionNotes(store).headsToShare()
+            let result = try sendAll(control)
+            if let heads, result.problems.isEmpty { RetentionNotes(store).noteShared(heads, with: transport.description) }
+            return result
         }
+    }
+
+    private func sendAll(_ control: OperationControl) throws -> ExchangeResult {
+        if let transport = transport as? any StoreTransport,
+            let result = try Exchange.logged("Sent", transport, { try transport.send(from: store, control)?.counting() })
+        {
+            return result
+        }
+        var sending = Sending(
+            store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
+        defer { memory = sending.memory }
+        return try Exchange.logged("Sent", transport) { try sending.run().counting() } ?? ExchangeResult()
     }
 
     /// Calls back, on a thread of its own, whenever the other side has or may have gained versions that the store lacks. Ends when the

@@ -144,10 +144,10 @@ struct Sending {
             guard let id = VersionID(validating: files.name), try areTooShort(files, id) else { continue }
             memory.unread.insert(id)
         }
-        let mark = try store.erasureMark()
+        let mark = try store.orders.mark()
         if mark != memory.erasureMark {
             // Files that are there may have bytes that orders name.
-            let erased = try store.changesErasedAtPlaces()
+            let erased = try store.orders.erasedAtPlaces()
             for id in listing.versions where erased[id] != nil { memory.unread.insert(id) }
             memory.erasureMark = mark
         }
@@ -234,7 +234,7 @@ struct Sending {
         // A file with fewer bytes than the store is written again.
         guard found.hollow.isEmpty || (try? store.hollowCount(of: id)) ?? 0 >= found.hollow.count else { return false }
         // A file with bytes that an order names, too.
-        let erased = try store.idsErasedAtPlaces(of: id)
+        let erased = try store.orders.idsErasedAtPlaces(of: id)
         guard erased.isEmpty || !found.hasBytes(of: erased) else { return false }
         let received = Store.ReceivedVersion(version, found)
         if let digest = file?.digest, !Bytes.equal(digest, Hex.utf8(of: store.identityDigest(of: received))) { return false }

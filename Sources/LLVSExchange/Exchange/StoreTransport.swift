@@ -15,6 +15,8 @@ extension StoreTransport {
 
 /// A transport that leaves some versions for other devices to send.
 package protocol SharingTransport: ExchangeTransport {
+    /// Whether it sends all that the other side lacks.
+    var sendsAll: Bool { get }
     /// Returns the versions to send now.
     /// - Parameter missing: the versions that the other side lacks, predecessors first.
     func toSend(of missing: [VersionID], _ store: Store) throws -> [VersionID]

@@ -6,7 +6,7 @@ struct PackErasing {
     /// Returns whether orders came since all packs of the place were noted.
     func areOrdersNew() throws -> Bool { try mark() != run.state.erasing.mark }
     /// Names the orders that are followed here and count for others; zero if there are none.
-    private func mark() throws -> PackID { try run.store.erasureMark().flatMap { PackID($0) } ?? .zero }
+    private func mark() throws -> PackID { try run.store.orders.mark().flatMap { PackID($0) } ?? .zero }
 
     /// Notes all packs of a full listing, if orders came since this was done last.
     func note(_ listed: [PackName: Int]) throws {
@@ -20,7 +20,7 @@ struct PackErasing {
 
     /// Notes a pack that was read, if it has versions that orders name.
     func note(_ name: PackName, _ size: Int, _ versions: [PackIndex.VersionEntry]) throws {
-        let erased = try run.store.changesErasedAtPlaces()
+        let erased = try run.store.orders.erasedAtPlaces()
         guard !erased.isEmpty, versions.contains(where: { erased[$0.id] != nil }) else { return }
         run.state.erasing.packs[name] = max(0, size)
         run.state.erasing.mustLookForParts = true
@@ -44,7 +44,7 @@ struct PackErasing {
                 // The next retrieve reports it.
             }
         }
-        if !found.isEmpty { try run.store.followOrders(in: found) }
+        if !found.isEmpty { try run.store.orders.follow(found) }
     }
 
     /// Whether packs or parts at the place may have bytes that orders name.
@@ -60,7 +60,7 @@ struct PackErasing {
     }
 
     private func cleanPacks() throws {
-        let erased = try run.store.changesErasedAtPlaces()
+        let erased = try run.store.orders.erasedAtPlaces()
         var group: [PackName] = [], size = 64 << 10
         func finish() throws {
             guard !group.isEmpty else { return }
@@ -125,18 +125,18 @@ struct PackErasing {
                 ids = try run.fetching.end(name, size > 0 ? size : PackListing.unknownSize).0.versions.map(\.id)
             } catch is PackFault { return false }
         }
-        return try run.store.unknown(among: ids).isEmpty && !ids.contains { try run.store.hasForgotten($0) }
+        return try run.store.unknown(among: ids).isEmpty && !ids.contains { try run.store.orders.hasForgotten($0) }
     }
 
     /// Deletes the files of large values that orders name, unless another value has the same bytes, and of versions of replaced packs.
     private func cleanParts() throws {
         var digests: Set<PackID> = [], erased: Set<PackID> = []
-        try run.store.forEachErased { size, sha256 in
+        try run.store.orders.forEachErased { size, sha256 in
             guard size > PackFormat.smallestBlob, let digest = PackID(sha256) else { return }
             erased.insert(digest)
         }
         if !erased.isEmpty { erased.subtract(try held(among: erased)) }
-        try run.store.forEachErased { size, sha256 in
+        try run.store.orders.forEachErased { size, sha256 in
             guard let digest = PackID(sha256), erased.contains(digest) else { return }
             digests.formUnion(try run.sealing.blobDigests(sha256))
             // No pack names them any more.

@@ -131,7 +131,7 @@ struct PackMerging {
 
     private func isForgotten(_ id: VersionID) throws -> Bool {
         guard try run.store.mayHaveHollow(), try run.store.contains(id) else { return false }
-        return (try? run.store.hasForgotten(id)) ?? true
+        return (try? run.store.orders.hasForgotten(id)) ?? true
     }
 
     /// Nil if the service refuses a file as too large.

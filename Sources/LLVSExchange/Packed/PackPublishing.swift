@@ -25,7 +25,7 @@ struct PackPublishing {
         _ = try run.bridging.isBridge()
         if isThere, run.files.capabilities.isNear { try keepRoots() }
         func existing() throws -> [PackName: Int] { try run.listing.list(.log).merging(run.listing.list(.base)) { one, _ in one } }
-        if !isFresh, try run.store.followsOthers, !run.state.roots.isEmpty { try run.erasing.followOrders(in: existing()) }
+        if !isFresh, try run.store.orders.mayBeOfOthers, !run.state.roots.isEmpty { try run.erasing.followOrders(in: existing()) }
         if try run.erasing.areOrdersNew() { try run.erasing.note(listed ?? existing()) }
         var sending = PackedSending(run)
         let wasWithoutRoom = run.state.withoutRoom

@@ -17,8 +17,8 @@ package struct PackRecord {
         self.id = id
         records = store.records
         place = store.place(of: try store.requireOrdinal(id))
-        withheld = try store.withheldChanges(of: id)
-        isWithholding = try store.isWithholding
+        withheld = try store.orders.withheld(of: id)
+        isWithholding = try store.orders.isWithholding
         whole = place.length > PackRecord.small ? nil : try records.bytes(of: place)
         var reader = PackRecord.reader(whole, place, records)
         header = try records.header(&reader, place)

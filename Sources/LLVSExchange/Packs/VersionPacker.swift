@@ -57,7 +57,7 @@ struct VersionPacker {
         self.place = place
         known = place.blobs ?? [:]
         // A base may have bytes that are sent to nobody.
-        if (try? store.isWithholding) ?? true { self.place.hasDifferences = false }
+        if (try? store.orders.isWithholding) ?? true { self.place.hasDifferences = false }
         differences = self.place.hasDifferences ? PackDifferences(store) : nil
     }
 
@@ -70,7 +70,7 @@ struct VersionPacker {
         var record = try VersionPacker.ofOne { try PackRecord(id, of: store) }
         let plan = try VersionPacker.ofOne {
             // A base pack replaces packs that may have the bytes.
-            if place.kind == .base { try record.requireBytes(except: store.changesErasedAtPlaces()[id] ?? []) }
+            if place.kind == .base { try record.requireBytes(except: store.orders.erasedAtPlaces()[id] ?? []) }
             return try self.plan(record)
         }
         // Values of a version that was refused are in no pack.

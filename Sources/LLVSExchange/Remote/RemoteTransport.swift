@@ -18,6 +18,7 @@ public final class RemoteTransport: PacedTransport, SharingTransport, AddressedT
     /// Selects the versions to send, beside packs. The owner of the files then closes them.
     private let choose: (@Sendable ([VersionID], Store) throws -> [VersionID])?
 
+    package var sendsAll: Bool { choose == nil }
     package init(_ files: any RemoteFiles) { self.files = files; spelling = PlaceSpelling(files); choose = nil }
     /// - Parameter choose: selects, from the versions that the place lacks, those to send, predecessors first.
     init(_ files: any RemoteFiles, choose: @escaping @Sendable ([VersionID], Store) throws -> [VersionID]) {

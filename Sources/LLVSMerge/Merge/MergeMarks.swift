@@ -17,7 +17,7 @@ enum MergeMarks {
     /// The key of the rank: `"rules"` or `"host"`.
     static let arbiterKey = Array("__llvs_arbiter".utf8)
     /// The key of a digest of the conflicts that rules decided: `{"hash":"…","ids":[…],"n":…}`.
-    static let conflictsKey = Array("__llvs_conflicts".utf8)
+    static let conflictsKey = RecordedConflicts.key
     /// The most ids that are named.
     private static let mostIDs = 64
 

@@ -33,7 +33,7 @@ extension Store {
             return try found.lookup(key)
         }
         // If the first side removed an order, it stays: but the changes of that side are not read here.
-        if try hasLostOrder(onFirst, since: atBase) { return nil }
+        if try orders.hasLost(onFirst, since: atBase) { return nil }
         var out = MergeChanges()
         out.keep(changed)
         try out.preallocate(changed.items.count)

@@ -31,7 +31,10 @@ extension Store {
         // The empty root has nothing to merge, and a stored version cannot have an unstored predecessor.
         if isVirtual(x) { return try version(y) }
         if isVirtual(y) { return try version(x) }
-        switch try MergePreparation(store: self).prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced) {
+        let prepared = try notingWanted {
+            try MergePreparation(store: self).prepareMerge(x, y, arbiter: arbiter, metadata: metadata, relation: relation, paced)
+        }
+        switch prepared {
         case .fastForward(let ordinal): return try version(ordinal)
         case .version(let version, let first, let second, let changes):
             try checkWritable("Merging")
@@ -100,6 +103,7 @@ extension Store {
                 return try HeadFolding(store: self).folding(groups, into: target, arbiter: arbiter, metadata: metadata, control)
             } catch let error as StoreError where error.code == .damaged || error.code.isGone {
                 failures += 1
+                noteWanted(after: error)
                 candidates = try MergeableHeads(store: self).withoutDamaged(candidates, target, error, withValues: failures > 1, paced)
             } catch let error as StoreError where error.code == .unsupported {
                 candidates = try MergeableHeads(store: self).withoutUnknownRules(candidates, target, error, paced)
@@ -107,6 +111,14 @@ extension Store {
             }
         }
         return nil
+    }
+
+    /// Calls `body`. If it needs bytes that are forgotten, they are stored once they come from elsewhere.
+    private func notingWanted<R>(_ body: () throws -> R) throws -> R {
+        do { return try body() } catch let error as StoreError {
+            noteWanted(after: error)
+            throw error
+        }
     }
 
     /// Merges heads of equal states, newest first, into the version of that state that is the same everywhere.

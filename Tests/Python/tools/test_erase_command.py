@@ -64,3 +64,28 @@ def test_whose_orders_count(llvs_run: Run, tmp_path: Path) -> None:
     assert "kept" in llvs_("erasures", "keep", order) and llvs_("get", "a", "--at", first.id) == "one"
     assert "followed" in llvs_("erasures", "approve", order)
     assert "erased" in llvs_("get", "a", "--at", first.id, code=3)
+
+
+def test_forgetting_by_a_policy(llvs_run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with llvs.Store(path) as store:
+        first = store.make_version(insert={"a": b"old"})
+        store.make_version(first, update={"a": b"new"})
+
+    def llvs_(*words: str, code: int = 0) -> str:
+        done = llvs_run("-s", str(path), *words, code=code)
+        return done.out + done.err
+
+    assert "does not say what to keep" in llvs_("forget", code=2)
+    assert "--dry-run" in llvs_("forget", "--keep", '{"days":0}', code=2)
+    assert "is no JSON" in llvs_("forgetting", "--keep", "days", code=2)
+    told = llvs_("forget", "--dry-run", "--keep", '{"days":0}')
+    assert "would forget 1 value of 1 version (3 B)" in told and "only heads keeps 1 value (3 B)" in told
+    assert "nothing to forget" in llvs_("forget", "--dry-run", "--keep", '{"days":0,"count":2}')
+    assert 'keeps: {"days": 0}' in llvs_("forgetting", "--keep", '{"days":0}')
+    assert 'keeps: {"days": 0}' in llvs_("forgetting", "anyone")
+    shape = llvs_run("-s", str(path), "forget", "--json").json
+    # Closing has done it: the command that set the policy ended.
+    assert shape["values"] == 0 and {row["rule"] for row in shape["rows"]} >= {"heads", "days", "unsent"}
+    llvs_("get", "a", "--at", first.id, code=3)
+    assert "keeps: everything" in llvs_("forgetting", "--keep", "all")

@@ -83,6 +83,28 @@ struct EraseReport {
     std::vector<std::string> waiting;
 };
 
+/// How to forget values; see llvs_forget_options.
+struct ForgetOptions {
+    bool dry_run = false;
+    /// For a dry run: JSON of a policy instead of the one of the store.
+    std::string policy;
+};
+
+/// What only one rule of a policy keeps; see llvs_forget_row.
+struct ForgetRow {
+    /// LLVS_FORGET_...
+    llvs_forget_rule rule = 0;
+    std::uint64_t values = 0, bytes = 0;
+};
+
+/// What was forgotten, or would be; see llvs_forget_report.
+struct ForgetReport {
+    std::uint64_t values = 0, versions = 0, bytes = 0, rewritten = 0;
+    std::vector<ForgetRow> rows;
+    /// Where bytes still are in the store, and what has to happen so that they go.
+    std::vector<std::string> waiting;
+};
+
 /// An order to erase values; see llvs_erasure.
 struct Erasure {
     std::string id, version, made, why;

@@ -339,6 +339,22 @@ public:
                 texts(found.made, found.made_count),
                 texts(found.waiting, found.waiting_count)};
     }
+    /// Forgets the values that the policy of the store does not keep; see llvs_store_forget.
+    ForgetReport forget(const ForgetOptions &options = {}, const llvs_control *control = nullptr) {
+        llvs_forget_options given = LLVS_FORGET_OPTIONS_INIT;
+        given.dry_run = options.dry_run ? 1 : 0;
+        given.policy = detail::bytes(options.policy);
+        given.control = control;
+        llvs_forget_report *raw_report = nullptr;
+        detail::run([&](llvs_error **error) { return llvs_store_forget(raw(), &given, &raw_report, error); });
+        detail::Handle<llvs_forget_report, llvs_forget_report_free> owned(raw_report);
+        const llvs_forget_report &found = *raw_report;
+        ForgetReport report{found.values, found.versions, found.bytes, found.rewritten, {}, {}};
+        for (std::size_t i = 0; i < found.row_count; i++)
+            report.rows.push_back({found.rows[i]->rule, found.rows[i]->values, found.rows[i]->bytes});
+        for (std::size_t i = 0; i < found.waiting_count; i++) report.waiting.push_back(detail::string(found.waiting[i]));
+        return report;
+    }
     /// Returns the orders to erase values, with the state of each; see llvs_store_erasures.
     std::vector<Erasure> erasures() const {
         llvs_erasure_list *raw_list = nullptr;
@@ -356,7 +372,7 @@ public:
     void decide_erasure(std::string_view order, llvs_erasure_decision decision) {
         detail::run([&](llvs_error **error) { return llvs_store_decide_erasure(raw(), detail::bytes(order), decision, error); });
     }
-    /// Sets whose orders to erase count on this device; see llvs_store_set_forgetting.
+    /// Sets whose orders to erase count on this device, and what it keeps; see llvs_store_set_forgetting.
     void set_forgetting(std::string_view policy, const std::vector<std::string> &secrets = {}) {
         std::vector<llvs_bytes> given;
         for (const std::string &secret : secrets) given.push_back(detail::bytes(secret));

@@ -46,9 +46,9 @@ extension FileStorage {
         try directory.syncDirectory(directory.segmentsFolder, options.system)
         try eraseBlobs(freed, erasure, namedBlobs)
         for erased in gone {
-            try FileErasing.overwrite(
-                erased.file, erased.size, directory.segment(FileStorage.erasePrefix + erased.name), options.system)
-            countSync()
+            let aside = directory.segment(FileStorage.erasePrefix + erased.name)
+            try FileErasing.remove(erased.file, erased.size, aside, options.system, overwriting: erasure.overwrites)
+            if erasure.overwrites { countSync() }
         }
         try removeErased()
         return found.compactMap(\.waits)
@@ -121,7 +121,9 @@ extension FileStorage {
                 damage: { _ in isDamaged = true })
             let isFree = sealed || isUnlocked
             // Bytes that a killed writer left after the last frame may be a part of an erased value.
-            if !isConcerned, !scanner.finished, isFree { isConcerned = try hasTail(file, place.path, scanner.position, status.size) }
+            if !isConcerned, erasure.overwrites, !scanner.finished, isFree {
+                isConcerned = try hasTail(file, place.path, scanner.position, status.size)
+            }
             guard isConcerned else { continue }
             if state.withLock({ segment.pinned != nil }) {
                 erased.waits = "The segment \(place.path) was replaced by another program while this handle wrote it. Close the store."
@@ -248,6 +250,12 @@ extension FileStorage {
         countSync()
     }
 
+    package func hasErasedFiles() -> Bool {
+        [directory.segmentsFolder, blobs.folder].contains { folder in
+            ((try? folder.names()) ?? []).contains { $0.hasPrefix(FileStorage.erasePrefix) }
+        }
+    }
+
     package func isGone(_ place: RecordPlace) -> Bool {
         var places = [place], seen: Set<UInt32> = []
         while let next = places.popLast() {
@@ -305,7 +313,9 @@ extension FileStorage {
         for name in names where name.hasSuffix(".blob") {
             guard let random = RandomName(hex: name.dropLast(5)) else { continue }
             let id = BlobID(high: random.high, low: random.low)
-            if !named.contains(id), let digest = blobs.tells(id), erasure.concerns(blobWithDigest: digest) { gone.insert(id) }
+            guard !named.contains(id), let digest = blobs.tells(id), erasure.concerns(blobWithDigest: digest) else { continue }
+            // A version that names it may be about to be stored. An erasure removes what it is told all the same.
+            if erasure.overwrites || isLeftover(blobs.folder.place(name)) { gone.insert(id) }
         }
         // The files are renamed first, so that the next erasure recognizes them after a crash.
         var places: [DirectoryEntry] = []
@@ -317,7 +327,7 @@ extension FileStorage {
                 places.append(aside)
             } catch { if error.code != ENOENT { throw StoreError.posix(error, doing: "Renaming the value", path: place.path) } }
         }
-        for name in names where name.hasSuffix(".new") || name.hasPrefix(FileStorage.erasePrefix) {
+        for name in names where erasure.overwrites && name.hasSuffix(".new") || name.hasPrefix(FileStorage.erasePrefix) {
             places.append(blobs.folder.place(name))
         }
         guard !places.isEmpty else { return }
@@ -326,10 +336,16 @@ extension FileStorage {
             guard let file = try? OpenFile(place, O_RDWR), let status = try? System.status(file.descriptor), status.isRegularFile,
                 isUnlocked(file)
             else { continue }
-            try FileErasing.overwrite(file, status.size, place, options.system)
+            try FileErasing.remove(file, status.size, place, options.system, overwriting: erasure.overwrites)
         }
         try directory.syncDirectory(blobs.folder, options.system)
         countSync()
+    }
+
+    /// Whether no process is storing the file any more.
+    private func isLeftover(_ place: DirectoryEntry) -> Bool {
+        guard let status = try? place.status() else { return false }
+        return System.now &- status.modified > 3_600 * 1_000_000_000
     }
 
     // MARK: Caches
@@ -357,6 +373,13 @@ extension FileStorage {
 
     package func orders() throws -> [[UInt8]] {
         try state.withLock { try checkOpen() }
+        if let found = try ordersFile.get(ErasureNote.name) { return [found] }
+        // A file that could not be opened has orders all the same.
+        let place = ordersFile.file(ErasureNote.name)
+        do throws(Errno) { _ = try OpenFile(place, O_RDONLY) } catch {
+            if error.code == ENOENT { return [] }
+            throw StoreError.posix(error, doing: "Reading the orders to erase", path: place.path)
+        }
         return try ordersFile.get(ErasureNote.name).map { [$0] } ?? []
     }
     package func changeOrders(_ change: ([[UInt8]]) throws -> [UInt8]) throws {
@@ -379,6 +402,13 @@ extension FileStorage {
 
 /// Removes files so that their bytes are gone.
 enum FileErasing {
+    /// Removes a file.
+    static func remove(_ file: OpenFile, _ size: UInt64, _ place: DirectoryEntry, _ system: FileSystem, overwriting: Bool) throws {
+        if overwriting { return try overwrite(file, size, place, system) }
+        try posix("Removing", place.path) { () throws(Errno) in
+            do throws(Errno) { try system.unlink(place) } catch { if error.code != ENOENT { throw error } }
+        }
+    }
     /// Overwrites a file with zeros, syncs it, and removes it.
     static func overwrite(_ file: OpenFile, _ size: UInt64, _ place: DirectoryEntry, _ system: FileSystem) throws {
         let zeros = [UInt8](repeating: 0, count: 256 << 10)

@@ -95,6 +95,8 @@ struct ErasurePlan {
         var whole: Set<ValueID> = []
     }
     var versions: [VersionID: OfVersion] = [:]
+    /// The bytes of the values that are stored whole.
+    private(set) var wholeBytes: UInt64 = 0
     /// The beginnings of the digests, as files of large values have them.
     var blobDigests: Set<[UInt8]> = []
 
@@ -133,6 +135,7 @@ struct ErasurePlan {
                 // The value must be readable as long as its base is.
                 try store.records.withValue(entry, in: place, of: version) { _ in }
                 versions[version, default: OfVersion()].whole.insert(id)
+                wholeBytes &+= UInt64(entry.size)
             }
         }
     }
@@ -141,6 +144,8 @@ struct ErasurePlan {
 
 /// What a storage asks while it erases. Called on the thread that erases.
 package protocol StorageErasure: AnyObject {
+    /// Whether files with old bytes are overwritten before they are removed.
+    var overwrites: Bool { get }
     /// Returns whether a record has bytes that are to be erased, or must be stored anew because of that.
     func concerns(_ record: ScannedRecord) throws -> Bool
     /// Returns the new bytes for a record that `concerns`, and the blobs that it names and the new one does not.
@@ -157,10 +162,11 @@ package protocol StorageErasure: AnyObject {
 final class PlannedErasure: StorageErasure {
     private let store: Store
     private let plan: ErasurePlan
+    let overwrites: Bool
     private let whenMoved: ([RecordPlace: RecordPlace]) throws -> Void
 
-    init(_ store: Store, _ plan: ErasurePlan, whenMoved: @escaping ([RecordPlace: RecordPlace]) throws -> Void) {
-        self.store = store; self.plan = plan; self.whenMoved = whenMoved
+    init(_ store: Store, _ plan: ErasurePlan, overwrites: Bool, whenMoved: @escaping ([RecordPlace: RecordPlace]) throws -> Void) {
+        self.store = store; self.plan = plan; self.overwrites = overwrites; self.whenMoved = whenMoved
     }
 
     func concerns(_ record: ScannedRecord) throws -> Bool {
@@ -182,11 +188,14 @@ final class PlannedErasure: StorageErasure {
         let id = try store.records.header(place).id
         guard let planned = plan.versions[id] else { return nil }
         if !isLast, let current = store.recordPlaces(of: id).first, current != place, try !concerns(current, id) { return nil }
+        // Nothing is forgotten before the old record can go, but no value may lose its base.
+        let keepsBytes = !isLast && !overwrites
+        if keepsBytes, planned.whole.isEmpty { return nil }
         var whole: [ValueID: [UInt8]] = [:], hollow: [ValueID: [UInt8]] = [:]
         try store.records.forEachChange(place) { entry, _ in
             guard entry.kind == .insert || entry.kind == .update, !entry.isHollow else { return }
             let key = ValueID(unchecked: entry.id)
-            if let digest = planned.hollow[key] { hollow[key] = digest }
+            if !keepsBytes, let digest = planned.hollow[key] { hollow[key] = digest }
             guard entry.isDifference, planned.whole.contains(key) else { return }
             whole[key] = try store.records.withValue(entry, in: place, of: id) { try Memory.copy($0, "Storing a value whole") }
         }

@@ -50,6 +50,9 @@ struct ErasureNote: Equatable {
 
     var lines: [Line] = []
     var policy = ForgettingPolicy()
+    /// Whether values were forgotten by a policy.
+    var hasThinned = false
+    private static let thinned = Array("thinned".utf8)
 
     init() {}
     /// - Parameter copies: an order that is not in all of them, or not followed in all of them, is not followed. The policy that was pinned
@@ -58,6 +61,7 @@ struct ErasureNote: Equatable {
         var places: [String: (line: Int, copies: Int)] = [:]
         for copy in copies {
             for text in copy.split(separator: UInt8(ascii: "\n")).prefix(ErasureNote.most + 1) {
+                if text.elementsEqual(ErasureNote.thinned) { hasThinned = true; continue }
                 if let found = ForgettingPolicy(line: text) {
                     if found.number > policy.number { policy = found }
                     continue
@@ -91,6 +95,7 @@ struct ErasureNote: Equatable {
 
     var bytes: [UInt8] {
         var out = policy.line
+        if hasThinned { out += ErasureNote.thinned + [UInt8(ascii: "\n")] }
         for line in lines {
             out += Array("\(line.order) \(line.version) ".utf8)
             out.append(line.state.rawValue)

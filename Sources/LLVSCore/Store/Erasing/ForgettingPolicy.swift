@@ -16,6 +16,10 @@ struct ForgettingPolicy: Equatable {
     var keys: [[UInt8]] = []
     /// How often a policy was pinned on this device.
     var number: UInt64 = 0
+    /// What is kept; nil: everything.
+    var keep: KeepPolicy?
+    /// The members that its JSON has.
+    private var hasErase = false, hasKeep = false
 
     /// The most bytes of the JSON, the most secrets, and how many bytes each has.
     static let mostBytes = 65_536, mostKeys = 16, keySizes = 16...4_096
@@ -23,12 +27,15 @@ struct ForgettingPolicy: Equatable {
     static let mostDelay: UInt64 = 10 * 366 * 86_400
 
     /// The JSON of the policy, without the secrets.
-    var json: [UInt8] { Array("{\"erase\":{\(delay > 0 ? "\"delay\":\(delay)," : "")\"mode\":\"\(mode.rawValue)\"}}".utf8) }
+    var json: [UInt8] {
+        let erase = "{\"erase\":{\(delay > 0 ? "\"delay\":\(delay)," : "")\"mode\":\"\(mode.rawValue)\"}"
+        return Array(erase.utf8) + (keep.map { Array(",\"keep\":".utf8) + $0.json } ?? []) + [UInt8(ascii: "}")]
+    }
 
     init() {}
 
     /// - Throws: `.invalidArgument`, `.tooLarge`, `.unsupported`.
-    init(json: [UInt8], secrets: [[UInt8]]) throws {
+    init(json: [UInt8]) throws {
         guard json.count <= ForgettingPolicy.mostBytes else {
             throw StoreError(
                 .tooLarge, "A policy has \(json.count) bytes; at most \(ForgettingPolicy.mostBytes) are allowed. Give a shorter one.")
@@ -36,6 +43,24 @@ struct ForgettingPolicy: Equatable {
         do { try json.withUnsafeBytes { try read($0) } } catch let failure as JSONReader.Failure {
             throw ForgettingPolicy.invalid("is no valid JSON: \(failure.message)")
         }
+    }
+
+    /// Returns the policy with the members that another one has.
+    /// - Throws: `.invalidArgument`.
+    func replaced(by new: ForgettingPolicy, secrets: [[UInt8]]) throws -> ForgettingPolicy {
+        var policy = self
+        policy.number &+= 1
+        if new.hasKeep { policy.keep = new.keep }
+        (policy.hasErase, policy.hasKeep) = (true, policy.keep != nil)
+        if new.hasErase {
+            (policy.mode, policy.delay) = (new.mode, new.delay)
+            try policy.set(secrets)
+        } else if !secrets.isEmpty {
+            throw ForgettingPolicy.invalid("has secrets, which only \"erase\" uses")
+        }
+        return policy
+    }
+    private mutating func set(_ secrets: [[UInt8]]) throws {
         guard (mode == .members) == !secrets.isEmpty else {
             throw ForgettingPolicy.invalid(
                 mode == .members
@@ -48,18 +73,24 @@ struct ForgettingPolicy: Equatable {
     }
 
     private mutating func read(_ bytes: UnsafeRawBufferPointer) throws {
-        var reader = JSONReader(bytes), isSet = false
+        var reader = JSONReader(bytes)
         try reader.beginObject()
         while let key = try reader.nextMember() {
-            for name: StaticString in ["keep", "cut", "private"] where try reader.equals(key, name) {
+            for name: StaticString in ["cut", "private"] where try reader.equals(key, name) {
                 throw StoreError(.unsupported, "A policy has the member \"\(name)\", which this library does not know yet. Leave it out.")
             }
-            guard try reader.equals(key, "erase"), !isSet else { throw try ForgettingPolicy.unknown(reader.string(key)) }
-            isSet = true
-            try readErase(&reader)
+            if try !hasKeep && reader.equals(key, "keep") {
+                hasKeep = true
+                keep = try reader.skipNull() ? nil : KeepPolicy(&reader)
+            } else if try !hasErase && reader.equals(key, "erase") {
+                hasErase = true
+                try readErase(&reader)
+            } else {
+                throw try ForgettingPolicy.unknown(reader.string(key))
+            }
         }
         try reader.end()
-        guard isSet else { throw ForgettingPolicy.invalid("has no member \"erase\"") }
+        guard hasErase || hasKeep else { throw ForgettingPolicy.invalid("has neither \"erase\" nor \"keep\"") }
     }
 
     private mutating func readErase(_ reader: inout JSONReader) throws {

@@ -65,27 +65,15 @@ extension Store {
         return report
     }
 
-    func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
-        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
-        guard let place = recordPlaces(of: line.version).first else { return nil }
-        let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
-        let json = try id.withUnsafeBytes { id -> [UInt8]? in
-            guard try records.findChange(place, id) != nil else { return nil }
-            return try records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
-        }
-        guard let json, EraseOrder.name(of: json) == line.order else { return nil }
-        return EraseOrder(json)
-    }
-
     // MARK: Ordering
 
     /// Saves the order, and removes or replaces the values that prevail at heads. The note comes first: an order that it names and that
     /// was not saved has no effect.
     private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
-        let note = try ErasureNote(storage.orders())
-        let orders = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
+        let note = try orders.note()
+        let jsons = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
             .map { note.policy.signed($0.json) }
-        guard note.hasRoom(for: orders) else {
+        guard note.hasRoom(for: jsons) else {
             throw StoreError(
                 .tooLarge,
                 "\(description) has \(note.lines.count) orders to erase values, and holds at most \(ErasureNote.most), of 64 MiB in all. "
@@ -101,7 +89,7 @@ extension Store {
                 else { continue }
                 changes.append(query.replacement.map { .update(id, data: $0) } ?? .remove(id))
             }
-            if isFirst { changes += orders.map { .insert(EraseOrder.id(of: $0), data: $0) } }
+            if isFirst { changes += jsons.map { .insert(EraseOrder.id(of: $0), data: $0) } }
             guard !changes.isEmpty else { continue }
             let id = lock.withRead { dag.id(head) }
             var metadata = Metadata()
@@ -110,13 +98,13 @@ extension Store {
             report.made.append(made.id)
             guard isFirst else { continue }
             isFirst = false
-            report.orders = orders.map(EraseOrder.id(of:))
+            report.orders = jsons.map(EraseOrder.id(of:))
             // If the power fails between the two, the version is there, and its orders do not count.
             try storage.sync()
             // Without it, the next opening reads the records, and finds those with orders.
             try storage.cacheErase(Store.historyName)
-            try changeNote { note in
-                for json in orders {
+            try orders.change { note in
+                for json in jsons {
                     let name = EraseOrder.name(of: json)
                     note.lines.removeAll { $0.order == name }
                     note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))

@@ -50,7 +50,7 @@ extension Store {
         var counted: Set<VersionID> = []
         var found: [VersionID: [Int]] = [:], chosen: [(VersionID, Int, ValueID, [UInt8], Int)] = []
         var all = ids
-        let ordered = try namedChanges().ordered
+        let ordered = try orders.named().ordered
         var unread: Set<VersionID> = []
         /// Calls with the bytes of a value. If it is a difference from a value without bytes, they are not known: nil.
         func withValue<R>(

@@ -9,33 +9,58 @@ extension Store {
         let thread = llvs_shim_thread_number()
         erasureState.withLock { $0.follower = thread }
         defer { erasureState.withLock { $0.follower = nil } }
-        let open = try ErasureNote(storage.orders()).lines.filter { !$0.isFollowed }
+        let open = try orders.note().lines.filter { !$0.isFollowed }
         guard !open.isEmpty else { return [] }
         var targets: [VersionID: [Int]] = [:]
         for line in open {
-            for (version, changes) in try order(line)?.what ?? [:] { targets[version, default: []] += changes }
+            for (version, changes) in try orders.order(line)?.what ?? [:] { targets[version, default: []] += changes }
         }
         guard let hold = try RecordsHold.exclusive(storage, tries: isPatient ? RecordsHold.patientTries : 1) else {
             erasureState.withLock { $0.isWaiting = true }
             return ["Another handle is compacting \(description), reading while values are erased, or erasing values."]
         }
+        let waiting = try replaceRecords(hold, overwrites: true, control) { try ErasurePlan(targets, in: self, control) }
+        if waiting.isEmpty {
+            let followed = Set(open.map(\.order))
+            // Other handles may have added orders meanwhile.
+            try orders.change { note in
+                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
+                    note.lines[i].isFollowed = true
+                }
+            }
+        }
+        erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
+        _ = try settleErasures { try scanAgain(control) }
+        Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
+        return waiting
+    }
+
+    /// Replaces records while no other handle does. The thread is the follower.
+    /// - Parameters:
+    ///   - hold: an exclusive one, which is ended.
+    ///   - overwrites: whether old bytes are overwritten.
+    ///   - planning: returns the changes that become hollow. The plan includes what other handles stored until now. Values that are stored
+    ///     later are no differences from those.
+    /// - Returns: where old bytes still are.
+    func replaceRecords(
+        _ hold: RecordsHold, overwrites: Bool, _ control: PacedControl, planning: () throws -> ErasurePlan
+    ) throws -> [String] {
         var added: [VersionID] = [], waiting: [String] = []
         do {
             defer { hold.end() }
             try HostCalls.run(hold) {
-                let isQuiet = try areOrdersOurs(ErasureNote(storage.orders()))
+                let isQuiet = try areOrdersOurs(orders.note())
                 // From now on, what others know of where records are may be old.
                 storage.touchOrders()
                 func replace() throws {
-                    // The plan includes what other handles stored until now. Values that are stored later are no differences from those
-                    // that are erased.
-                    let plan = try ErasurePlan(targets, in: self, control)
+                    let plan = try planning()
                     removeCachesOfValues(storage)
                     followCompactions()
                     try withCommitLock {
-                        noteScanner(thread)
+                        noteScanner(llvs_shim_thread_number())
                         defer { noteScanner(nil) }
-                        waiting = try storage.erase(PlannedErasure(self, plan) { [self] in try move($0, plan) }, control)
+                        let erasure = PlannedErasure(self, plan, overwrites: overwrites) { [self] in try move($0, plan) }
+                        waiting = try storage.erase(erasure, control)
                     }
                 }
                 // All records are read again only if another handle may have moved some.
@@ -51,18 +76,6 @@ extension Store {
         waiting += try storage.finishErasing()
         dropCopies()
         removeCachesOfValues(storage)
-        if waiting.isEmpty {
-            let followed = Set(open.map(\.order))
-            // Other handles may have added orders meanwhile.
-            try changeNote { note in
-                for i in note.lines.indices where followed.contains(note.lines[i].order) && !note.lines[i].isFollowed {
-                    note.lines[i].isFollowed = true
-                }
-            }
-        }
-        erasureState.withLock { $0.isWaiting = !waiting.isEmpty }
-        _ = try settleErasures { try scanAgain(control) }
-        Log.write(.info, "Erased values of \(description)\(waiting.isEmpty ? "" : "; \(waiting.joined(separator: "; "))").")
         return waiting
     }
 
@@ -70,7 +83,7 @@ extension Store {
     func followIfOrdered() {
         guard storage.canErase, !storage.isReadOnly else { return }
         do {
-            guard try hasOpenOrders() else { return }
+            guard try orders.hasOpen() else { return }
             _ = try erasing.run("Erasing values of \(description)") { try followOrders(.none) }
         } catch { Log.write(.warning, "Erasing values of \(description), as was ordered before, failed: \(error)") }
     }
@@ -103,7 +116,7 @@ extension Store {
         } else {
             _ = try erasing.runUnlessBusy("Erasing values of \(description)") { try followOrders(control, isPatient: false) }
         }
-        let isStillOpen = try hasOpenOrders()
+        let isStillOpen = try orders.hasOpen()
         erasureState.withLock { $0.isNews = isStillOpen }
         return added
     }
@@ -113,7 +126,7 @@ extension Store {
     /// - Returns: what the scan returned, and whether an order was open.
     func settleErasures<R>(isOpening: Bool = false, _ scan: () throws -> R) throws -> (R, isOpen: Bool) {
         let stamp = storage.canErase ? storage.ordersStamp() : 0
-        let isOpen = try stamp != 0 && hasOpenOrders()
+        let isOpen = try stamp != 0 && orders.hasOpen()
         let result = try scan()
         if stamp != 0 || lock.withRead({ erasureParts }) != nil {
             if !isOpening { dropCopies() }
@@ -137,15 +150,6 @@ extension Store {
         }
         storage.noteUsed(used)
     }
-    private func hasOpenOrders() throws -> Bool {
-        if storage.ordersStamp() != 0, let known = try knownOrders() { return known.hasOpen }
-        return try ErasureNote(storage.orders()).lines.contains { !$0.isFollowed }
-    }
-
-    /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
-    func hasOpenOrdersNow() -> Bool {
-        storage.ordersStamp() != 0 && (try? hasOpenOrders()) ?? true
-    }
 
     /// Releases the memory that holds values, and where they were.
     func dropCopies() {
@@ -162,7 +166,7 @@ extension Store {
         // Trees of indexes, too.
         GivingWay.forgetAll()
         erasureState.withLock { $0.known = nil }
-        forgetKnownOrders()
+        orders.forget()
     }
 
     /// Removes the caches that can hold bytes of values, or where they were.

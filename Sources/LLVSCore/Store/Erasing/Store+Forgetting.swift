@@ -3,15 +3,18 @@ extension Store {
     /// Returns the policy of this device as JSON, without its secrets.
     public func forgetting() throws -> [UInt8] {
         try checkOpen()
-        return try ErasureNote(storage.orders()).policy.json
+        return try orders.note().policy.json
     }
 
-    /// Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and count
-    /// by the new policy are followed. Orders that counted before still count.
+    /// Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings. Orders that are in the store
+    /// already and count by the new policy are followed. Orders that counted before still count. What is not kept is forgotten by `forget`,
+    /// and when the store is compacted.
     /// - Parameters:
-    ///   - policy: JSON: `{"erase":{"mode":"members","delay":3600}}`. The mode is "nobody" (the default: the orders of this device count),
+    ///   - policy: JSON with `erase` or `keep`, or both. What is left out stays as it is.
+    ///     `{"erase":{"mode":"members","delay":3600}}`: The mode is "nobody" (the default: the orders of this device count),
     ///     "members" (orders that are signed with a secret) or "anyone" (all orders). The delay is the seconds from the first sight of an
     ///     order of another device until it is followed.
+    ///     `{"keep":{"days":30,"daily":90}}`: see docs/forgetting.md, "Keeping by a policy". `{"keep":null}` keeps everything.
     ///   - secrets: for "members": what all devices share, 16 to 4,096 bytes each that nobody can guess, at most 16. Orders of this device
     ///     are signed with the first, those of others checked with all. A key made of each is stored beside the records.
     /// - Throws: `.invalidArgument`, `.tooLarge` and `.unsupported` for a policy that is not valid or not known, `.unsupported` if the
@@ -25,15 +28,12 @@ extension Store {
                 "\(description) cannot erase values: its storage does not replace records. "
                     + "Copy the store to one in files or in SQLite, and set the policy there.")
         }
-        var new = try ForgettingPolicy(json: policy, secrets: secrets)
+        let given = try ForgettingPolicy(json: policy)
         try reloadHistory()
-        _ = parts
-        try changeNote { note in
-            new.number = note.policy.number &+ 1
-            note.policy = new
-        }
-        _ = try knownOrders()
-        _ = try takeAllOrders()
+        try orders.change { note in note.policy = try note.policy.replaced(by: given, secrets: secrets) }
+        _ = try orders.known()
+        RetentionNotes(self).noteSeen()
+        _ = try orders.readAll()
         try followOrdersNow()
     }
 
@@ -43,7 +43,7 @@ extension Store {
     ///   `.busy`, errors of the storage.
     public func decideErasure(_ id: ValueID, to decision: ErasureDecision) throws {
         try checkWritable("Deciding about an order to erase values")
-        try changeNote { note in
+        try orders.change { note in
             guard let i = note.lines.firstIndex(where: { EraseOrder.id(named: $0.order) == id }) else {
                 throw StoreError(
                     .notFound, "No order to erase values that counts in \(description) has the id \(id). Look at the orders of the store.",
@@ -58,14 +58,14 @@ extension Store {
             // What was decided does not count for the orders of the day.
             if let came = note.lines[i].came { note.lines[i].came = ErasureNote.Arrival(time: came.time, values: 0, bytes: 0) }
         }
-        _ = try knownOrders()
+        _ = try orders.known()
         if decision == .follow { try followOrdersNow() }
     }
 
     /// Follows all orders that are to be followed.
     private func followOrdersNow() throws {
-        takeOrders()
-        guard try knownOrders()?.hasOpen ?? false else { return }
+        orders.read()
+        guard try orders.known()?.hasOpen ?? false else { return }
         _ = try lookForErasures(.none, isPatient: true)
     }
 
@@ -73,9 +73,9 @@ extension Store {
     /// - Throws: errors of reading them.
     public func erasures() throws -> [Erasure] {
         try checkOpen()
-        let note = ErasureNote(try storage.orders())
+        let orders = orders, note = try orders.note()
         var found = try note.lines.compactMap { line in
-            try order(line).map {
+            try orders.order(line).map {
                 Erasure($0, EraseOrder.id(named: line.order), line.version, Erasure.State(line.state), line.came, note.policy)
             }
         }
@@ -85,7 +85,7 @@ extension Store {
                 let name = String(decoding: id.bytes.dropFirst(EraseOrder.prefix.count), as: UTF8.self)
                 guard found.count < ErasureNote.most, names.insert(name).inserted else { continue }
                 let stored = versionID(ordinal), line = ErasureNote.Line(order: name, version: stored, isFollowed: false, json: [])
-                let order = try? self.order(line)
+                let order = try? orders.order(line)
                 found.append(Erasure(order ?? EraseOrder(made: [], what: [:], why: []), id, stored, .notValid, .none, note.policy))
             }
         }

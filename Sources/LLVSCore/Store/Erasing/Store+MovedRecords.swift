@@ -102,8 +102,8 @@ extension Store {
 
     private func readErased() throws -> [VersionID: Set<ValueID>] {
         var values: [VersionID: Set<ValueID>] = [:]
-        for line in try ErasureNote(storage.orders()).lines {
-            for (version, indexes) in try order(line)?.what ?? [:] {
+        for line in try orders.note().lines {
+            for (version, indexes) in try orders.order(line)?.what ?? [:] {
                 guard let place = recordPlaces(of: version).first else { continue }
                 let wanted = Set(indexes)
                 var i = -1

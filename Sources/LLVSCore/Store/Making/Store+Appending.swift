@@ -88,7 +88,7 @@ extension Store {
             for item in items { maps.keep(item.ordinal, on: item.draft.first, count: item.draft.changes.count, item.mapped, view) }
         }
         let (replaced, othersWait) = publish(items)
-        for item in items where item.hasForgetValues { noteForgetValues(item.draft.version.id) }
+        for item in items where item.hasForgetValues { orders.noteUnread(item.draft.version.id) }
         for item in items { keepWays(item) }
         // The lists of changes contain ordinals of the batch. Cache none if ordinals were replaced.
         if replaced.isEmpty {

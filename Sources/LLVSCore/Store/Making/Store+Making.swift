@@ -31,11 +31,11 @@ extension Store {
                 .version
         }
         // A version with an id of the caller is the same whenever it is made again.
-        guard id == nil, let predecessor, let (changes, orders) = try keepingOrders(on: predecessor, changes) else {
+        guard id == nil, let predecessor, let (changes, orders) = try self.orders.keeping(on: predecessor, changes) else {
             return try make(changes)
         }
         let made = try orders.withBorrowed { try make(orders.isEmpty ? changes : BorrowedChanges(Array(changes) + Array($0))) }
-        noteComplete(made.id)
+        self.orders.noteComplete(made.id)
         return made
     }
 

@@ -71,9 +71,9 @@ extension Store {
         let order = predecessorsFirst(received, prepared)
         var drafts: [(index: Int, ordinal: UInt32, draft: Draft)] = []
         var batch: [VersionID: Int] = [:], ancestry = KnownAncestry()
-        let hasNewOrders = try takeOrders(in: received) { prepared[$0] != nil }
+        let hasNewOrders = try orders.read(received) { prepared[$0] != nil }
         // Values that are stored without bytes, since an order that counts here names them. They outlive the records.
-        let ordered = try erasedChanges(), lacking = try lackingBytes()
+        let ordered = try orders.erased(), lacking = try lackingBytes()
         var stripped: [WrittenValue] = []
         do {
             for i in order {
@@ -117,11 +117,12 @@ extension Store {
         for draft in drafts { results[draft.index] = .added }
         noteLacking(drafts.lazy.filter { !received[$0.index].written.isEmpty }.map { received[$0.index] })
         noteClocksAhead(drafts.lazy.map(\.draft))
+        if !drafts.isEmpty { RetentionNotes(self).noteReceived { drafts.map(\.draft.version) } }
         let ids = drafts.map(\.draft.version.id)
         if !ids.isEmpty {
             tellOfNew(ids)
         }
-        followNewOrders(hasNewOrders)
+        orders.followNew(hasNewOrders)
         return results.prefix(count).map { $0 ?? .problem(StoreError(.internal, "A received version was neither added nor refused.")) }
     }
 

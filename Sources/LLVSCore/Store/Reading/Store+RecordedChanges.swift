@@ -6,7 +6,7 @@ extension Store {
     ///   are sent to no device count as such. If not, changes without bytes throw.
     /// - Throws: the errors of `body`, `.unknownVersion`, `.damaged`, `.forgotten`, `.erased`.
     package func forEachChange(madeIn id: VersionID, withHollow: Bool = false, _ body: (BorrowedChange) throws -> Void) throws {
-        let place = place(of: try requireOrdinal(id)), withheld = withHollow ? try withheldChanges(of: id) : []
+        let place = place(of: try requireOrdinal(id)), withheld = withHollow ? try orders.withheld(of: id) : []
         var i = -1
         try records.forEachChange(place) { entry, header in
             i += 1
@@ -28,7 +28,7 @@ extension Store {
     /// Calls with each change that a version recorded, with the sizes of values instead of their bytes. A change without bytes has the size
     /// 0, and its own size and digest.
     package func forEachChangeSize(madeIn id: VersionID, _ body: (BorrowedChange, _ size: Int) throws -> Void) throws {
-        let place = place(of: try requireOrdinal(id)), withheld = try withheldChanges(of: id)
+        let place = place(of: try requireOrdinal(id)), withheld = try orders.withheld(of: id)
         var i = -1
         try records.forEachChange(place) { entry, header in
             i += 1
@@ -54,7 +54,7 @@ extension Store {
 
     /// Returns how many values a version stored that are sent without bytes, since the store has none, or sends them to nobody.
     package func hollowCount(of id: VersionID) throws -> Int {
-        let place = place(of: try requireOrdinal(id)), withheld = try withheldChanges(of: id)
+        let place = place(of: try requireOrdinal(id)), withheld = try orders.withheld(of: id)
         if withheld.isEmpty { return try records.hollowCount(place) }
         var i = -1, count = 0
         try records.forEachChange(place) { entry, _ in

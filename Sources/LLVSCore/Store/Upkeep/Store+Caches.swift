@@ -37,7 +37,7 @@ extension Store {
         guard isMuch || kept?.id != maps.namedPersistedMap?.id, let mark = storage.scanMark() else { return }
         // A reader of the index does not read the records again: after a power cut it must not contain lost ones.
         do { try storage.sync() } catch { return }
-        guard !hasOpenOrdersNow(), !hasUnreadOrders else { return }
+        guard !orders.hasOpenNow(), !orders.hasUnread else { return }
         // A cache can wait until there is memory.
         do { try Memory.expect(lock.withRead { dag.liveCount } * 128, "Writing the index of the history") } catch { return }
         // A reader of the index does not see the flags of the records.

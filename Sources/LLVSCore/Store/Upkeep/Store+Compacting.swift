@@ -15,6 +15,7 @@ extension Store {
         try checkWritable("Compacting")
         // After this, additions of other processes are known, and their places lead to the compacted segment.
         try reloadHistory(control: control)
+        Thinning(self).forgetIfItPays(isDue: true)
         return try compact(.request, control)
     }
 

@@ -51,6 +51,8 @@ PROTOTYPES: dict[str, tuple[Parameter | None, list[Parameter]]] = {
     "llvs_store_decide_erasure": (STATUS, [borrowed("llvs_store*"), BYTES, U32, ERROR]),
     "llvs_store_set_forgetting": (STATUS, [borrowed("llvs_store*"), BYTES, borrowed("llvs_bytes*"), SIZE, ERROR]),
     "llvs_store_forgetting": (STATUS, [borrowed("llvs_store*"), owned("llvs_buffer*"), ERROR]),
+    "llvs_store_forget": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_forget_options*"), owned("llvs_forget_report**"), ERROR]),
+    "llvs_forget_report_free": (None, [owned("llvs_forget_report*")]),
     "llvs_store_verify": (STATUS, [borrowed("llvs_store*"), borrowed("llvs_control*"), owned("llvs_verify_report**"), ERROR]),
     "llvs_verify_report_free": (None, [owned("llvs_verify_report*")]),
     "llvs_store_salvage": (STATUS, [

@@ -286,6 +286,39 @@ class llvs_erasure_list(ctypes.Structure):
     ]
 
 
+class llvs_forget_options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dry_run", c_uint32),
+        ("policy", llvs_bytes),
+        ("control", c_void_p),
+    ]
+
+
+class llvs_forget_row(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rule", c_uint32),
+        ("values", c_uint64),
+        ("bytes", c_uint64),
+    ]
+
+
+class llvs_forget_report(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("values", c_uint64),
+        ("versions", c_uint64),
+        ("bytes", c_uint64),
+        ("rewritten", c_uint64),
+        ("rows", c_void_p),
+        ("row_count", c_size_t),
+        ("waiting", c_void_p),
+        ("waiting_count", c_size_t),
+    ]
+
+
 class llvs_damage(ctypes.Structure):
     _fields_ = [
         ("struct_size", c_uint32),

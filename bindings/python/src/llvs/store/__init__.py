@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         EraseReport as EraseReport,
         Erasure as Erasure,
         ErasureState as ErasureState,
+        ForgetReport as ForgetReport,
+        ForgetRow as ForgetRow,
+        ForgetRule as ForgetRule,
         Loss as Loss,
         SalvageReport as SalvageReport,
         Salvaged as Salvaged,
@@ -54,8 +57,8 @@ else:
             "store.default_location": "default_path",
             "store.reader": "ValueReader",
             "store.reports": (
-                "CompactionReport Damage EraseReport Erasure ErasureState Loss SalvageReport Salvaged SizeReport SizeRow Statistics "
-                "VerifyReport"
+                "CompactionReport Damage EraseReport Erasure ErasureState ForgetReport ForgetRow ForgetRule Loss SalvageReport Salvaged "
+                "SizeReport SizeRow Statistics VerifyReport"
             ),
             "store.snapshot": "Snapshot",
             "store.state": "State",

@@ -23,6 +23,9 @@ from .reports import (
     EraseReport,
     Erasure,
     ErasureState,
+    ForgetReport,
+    ForgetRow,
+    ForgetRule,
     Loss,
     Salvaged,
     SalvageReport,
@@ -43,6 +46,16 @@ _ERASURE_STATES = {
     c.ERASURE_ANNOUNCED: ErasureState.ANNOUNCED,
     c.ERASURE_HELD: ErasureState.HELD,
     c.ERASURE_KEPT: ErasureState.KEPT,
+}
+_FORGET_RULES = {
+    c.FORGET_HEADS: ForgetRule.HEADS,
+    c.FORGET_DAYS: ForgetRule.DAYS,
+    c.FORGET_DAILY: ForgetRule.DAILY,
+    c.FORGET_WEEKLY: ForgetRule.WEEKLY,
+    c.FORGET_MONTHLY: ForgetRule.MONTHLY,
+    c.FORGET_COUNT: ForgetRule.COUNT,
+    c.FORGET_MERGES: ForgetRule.MERGES,
+    c.FORGET_UNSENT: ForgetRule.UNSENT,
 }
 _LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
 
@@ -204,6 +217,47 @@ class Maintenance(Handle):
         finally:
             lib.llvs_erase_report_free(pointer.value)
 
+    def forget(
+        self,
+        *,
+        dry_run: bool = False,
+        policy: Optional[Mapping[str, object]] = None,
+        progress: Optional[ProgressCallback] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> ForgetReport:
+        """Forgets the values that the policy of the store does not keep (`keep` of `set_forgetting`): the store has their bytes no more.
+        Ids of versions and values, sizes and digests stay. Reading a forgotten value raises ForgottenError. No version is made, and other
+        devices are not affected. It also happens when the store is compacted, and once a day when it is closed (docs/forgetting.md).
+
+        dry_run: changes nothing, and reports what would be forgotten. policy: for a dry run, instead of the policy of the store. Versions
+        then count as come to the device when they were made.
+
+        Raises InvalidArgumentError (the policy does not say what to keep, or `policy` is given without `dry_run`), UnsupportedError (the
+        storage is one of the host), DamagedError, TooLargeError (more than 1,024 heads), BusyError, CancelledError, StorageError. Cost:
+        reads the headers and tables of changes of all versions, and writes the files that have the bytes; in SQLite the whole database.
+        """
+        import json
+
+        given = b"" if policy is None else json.dumps(policy).encode()
+        options = _structs.llvs_forget_options(struct_size=ctypes.sizeof(_structs.llvs_forget_options))
+        options.dry_run = dry_run
+        options.policy.data, options.policy.size = address(given), len(given)
+        pointer = ctypes.c_void_p()
+        control = Control(progress, cancel)
+        options.control = control.address
+        with self._call as store, control:
+            lib.llvs_store_forget(store, byref(options), byref(pointer))
+        try:
+            report = _structs.llvs_forget_report.from_address(pointer.value or 0)
+            rows = (_structs.llvs_forget_row.from_address(place) for place in _pages.addresses(report.rows, report.row_count))
+            return ForgetReport(
+                report.values, report.versions, report.bytes, report.rewritten,
+                tuple(ForgetRow(_FORGET_RULES[row.rule], row.values, row.bytes) for row in rows),
+                _texts(report.waiting, report.waiting_count),
+            )
+        finally:
+            lib.llvs_forget_report_free(pointer.value)
+
     def erasures(self) -> list[Erasure]:
         """The orders to erase values that are in the store, with the state of each: first those that count on this device, in the order in
         which they came, then those at heads that do not count here. Raises StorageError."""
@@ -235,13 +289,16 @@ class Maintenance(Handle):
             lib.llvs_store_decide_erasure(store, encode(order), c.ERASURE_KEEP if keep else c.ERASURE_FOLLOW)
 
     def set_forgetting(self, policy: Mapping[str, object], *, secrets: Sequence[BytesLike] = ()) -> None:
-        """Sets whose orders to erase count on this device, from now on and at later openings. Orders that are in the store already and
-        count by the new policy are followed; orders that counted before still count.
+        """Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings. Orders that are in the
+        store already and count by the new policy are followed; orders that counted before still count. What is not kept is forgotten by
+        `forget`, and when the store is compacted.
 
-        policy: {"erase": {"mode": "members", "delay": 3600}}. The mode is "nobody" (the default: the orders that were made on this device),
-        "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The delay is the seconds from the first
-        sight of an order of another device until it is followed. secrets: for "members": what all devices share and nobody can guess, 16 to
-        4,096 bytes each. Orders made here are signed with the first, and those of others are checked with all.
+        policy: with "erase" or "keep", or both. What is left out stays as it is. {"keep": {"days": 30, "daily": 90}} is explained in
+        docs/forgetting.md; {"keep": None} keeps everything. {"erase": {"mode": "members", "delay": 3600}}: The mode is "nobody" (the
+        default: the orders that were made on this device), "members" (orders that are signed with a secret of the devices) or "anyone"
+        (all orders). The delay is the seconds from the first sight of an order of another device until it is followed. secrets: for
+        "members": what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the first, and
+        those of others are checked with all.
 
         Raises InvalidArgumentError, TooLargeError, UnsupportedError (the mode "stewards", a member of the policy that a later library has,
         a storage that cannot erase), BusyError, StorageError. Cost: reads the tables of changes of all versions.

@@ -77,6 +77,56 @@ class EraseReport(NamedTuple):
     waiting: tuple[str, ...]
 
 
+class ForgetRule(str, Enum):
+    """What keeps a value from being forgotten."""
+
+    #: It prevails at a head of a kept branch.
+    HEADS = "heads"
+    #: It prevails at a version that came to the device in the last `days`.
+    DAYS = "days"
+    #: It prevails at the newest version of one of the last `daily` days.
+    DAILY = "daily"
+    #: It prevails at the newest version of one of the last `weekly` weeks.
+    WEEKLY = "weekly"
+    #: It prevails at the newest version of one of the last `monthly` months.
+    MONTHLY = "monthly"
+    #: It is one of the newest `count` values of its id.
+    COUNT = "count"
+    #: A merge of heads, or with what other devices made meanwhile, may need it. Or it belongs to a merge with conflicts that came in the
+    #: last 4 * `days`.
+    MERGES = "merges"
+    #: No place, and no other device, is known to have the version that stored it.
+    UNSENT = "unsent"
+
+
+class ForgetRow(NamedTuple):
+    """What only one rule of a policy keeps: it would be forgotten without the rule."""
+
+    #: The rule.
+    rule: ForgetRule
+    #: Values that no other rule keeps.
+    values: int
+    #: The bytes that these have.
+    bytes: int
+
+
+class ForgetReport(NamedTuple):
+    """What was forgotten, or would be: the report of `Store.forget`."""
+
+    #: Values that the call forgot.
+    values: int
+    #: Versions that stored them.
+    versions: int
+    #: The bytes that they had.
+    bytes: int
+    #: Other values that were differences from forgotten values, and are now stored whole.
+    rewritten: int
+    #: One for each rule.
+    rows: tuple[ForgetRow, ...]
+    #: Where bytes still are in the store, and what has to happen so that they go with a later call.
+    waiting: tuple[str, ...]
+
+
 class ErasureState(str, Enum):
     """Where an order to erase values stands on a device."""
 

@@ -1,7 +1,9 @@
-"""`llvs erase`, `llvs erasures` and `llvs forgetting`: removing the bytes of values for good, and whose orders count."""
+"""`llvs erase`, `llvs erasures`, `llvs forgetting` and `llvs forget`: removing the bytes of values for good, whose orders count, and what
+is kept."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Optional
 
@@ -116,22 +118,64 @@ def erasures_command(what: Optional[str], order: Optional[str], is_json: bool) -
 @click.argument("mode", type=click.Choice(["nobody", "members", "anyone"]), required=False)
 @click.option("--secret", "secrets", type=_file, multiple=True, help="For members: a file with what all devices share. The first signs.")
 @click.option("--delay", type=click.IntRange(min=0), default=0, help="Seconds until an order of another device is followed.")
+@click.option("--keep", metavar="JSON", default=None, help='What this device keeps, as in {"days":30,"daily":90}; "all" for everything.')
 @_json_option
-def forgetting_command(mode: Optional[str], secrets: tuple[Path, ...], delay: int, is_json: bool) -> int:
-    """Show or set whose orders to erase count on this device: nobody else's, those of members with a secret, or anyone's."""
+def forgetting_command(mode: Optional[str], secrets: tuple[Path, ...], delay: int, keep: Optional[str], is_json: bool) -> int:
+    """Show or set whose orders to erase count on this device (nobody else's, those of members with a secret, or anyone's), and what this
+    device keeps."""
     if mode is None and (secrets or delay):
         raise Failure("give the mode as well: nobody, members or anyone", MISUSED)
-    if mode is None:
+    if mode is None and keep is None:
         policy = session().reading().forgetting()
     else:
-        erase: dict[str, object] = {"mode": mode, "delay": delay} if delay else {"mode": mode}
+        given: dict[str, object] = {}
+        if mode is not None:
+            given["erase"] = {"mode": mode, "delay": delay} if delay else {"mode": mode}
+        if keep is not None:
+            given["keep"] = None if keep == "all" else _kept(keep)
         store = session().writing().store
-        store.set_forgetting({"erase": erase}, secrets=[secret.read_bytes() for secret in secrets])
+        store.set_forgetting(given, secrets=[secret.read_bytes() for secret in secrets])
         policy = store.forgetting()
     if is_json:
         output.show_json(policy)
     else:
         rule = policy["erase"]
         after = f", after {rule['delay']:,} seconds" if rule.get("delay") else ""
-        output.show([f"orders of other devices: {rule['mode']}{after}"])
+        kept = json.dumps(policy["keep"], ensure_ascii=False) if "keep" in policy else "everything"
+        output.show([f"orders of other devices: {rule['mode']}{after}", f"keeps: {kept}"])
+    return DONE
+
+
+def _kept(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Failure(f"{text!r} is no JSON: {error}", MISUSED) from error
+
+
+@click.command("forget")
+@click.option("--dry-run", is_flag=True, help="Only show what would be forgotten, and what each rule keeps.")
+@click.option("--keep", metavar="JSON", default=None, help="For a dry run: rules to try, instead of those of the store.")
+@_json_option
+def forget_command(dry_run: bool, keep: Optional[str], is_json: bool) -> int:
+    """Forget the values that the policy of this device does not keep: see llvs forgetting --keep.
+
+    Other devices and places keep what they have.
+    """
+    if keep is not None and not dry_run:
+        raise Failure("--keep tries rules: give --dry-run as well, or set them by llvs forgetting --keep", MISUSED)
+    store = session().reading() if dry_run else session().writing().store
+    with progress.shown() as hear:
+        report = store.forget(dry_run=dry_run, policy=None if keep is None else {"keep": _kept(keep)}, progress=hear)
+    if is_json:
+        output.show_json({**report._asdict(), "rows": [row._asdict() for row in report.rows]})
+        return DONE
+    what = f"{output.counted(report.values, 'value')} of {output.counted(report.versions, 'version')} ({output.size_text(report.bytes)})"
+    rows = [f"{'would forget' if dry_run else 'forgot'} {what}" if report.values else "nothing to forget"]
+    if report.rewritten:
+        rows.append(f"  {output.counted(report.rewritten, 'value')} stored whole, which were differences from these")
+    for row in report.rows:
+        if row.values:
+            rows.append(f"  only {row.rule.value} keeps {output.counted(row.values, 'value')} ({output.size_text(row.bytes)})")
+    output.show(rows + [output.style(f"  waiting: {why}", "warning") for why in report.waiting])
     return DONE

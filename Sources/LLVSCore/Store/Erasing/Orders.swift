@@ -1,16 +1,28 @@
-/// Which orders to erase count on this device: its own, and those of others that its policy allows (docs/format.md, "Erase orders").
-extension Store {
+/// Which orders to erase count on this device: its own, and those of others that its policy allows (docs/format.md, "Erase orders"). The
+/// policy and the orders are in the file `erasures`; what is known of them is part of what the store keeps for erasing.
+package struct Orders {
+    let store: Store
+
+    private var storage: any Storage { store.storage }
+    /// What this handle knows of orders, which is made if it is not there.
+    var state: Guarded<OrderState> { store.parts.orders }
+    /// The same, if it is there.
+    private var stateIfMade: Guarded<OrderState>? { store.lock.withRead { store.erasureParts }?.orders }
+
+    /// Returns what the file `erasures` says.
+    func note() throws -> ErasureNote { ErasureNote(try storage.orders()) }
+
     /// Returns what the note says; nil if there is none.
-    func knownOrders() throws -> KnownOrders? {
+    func known() throws -> KnownOrders? {
         // Handles learn of new orders when they look for new versions, as each exchange does first.
-        let parts = lock.withRead { erasureParts }
-        guard storage.canErase, parts != nil || !hasNoOrders else { return nil }
+        let isMade = stateIfMade != nil
+        guard storage.canErase, isMade || !store.hasNoOrders else { return nil }
         let stamp = storage.ordersStamp()
-        if stamp == 0, parts == nil { lock.withWrite { hasNoOrders = true } }
+        if stamp == 0, !isMade { store.lock.withWrite { store.hasNoOrders = true } }
         guard stamp != 0 else { return nil }
-        if let known = orderState.withLock({ $0.known }), known.stamp == stamp { return known }
-        let known = KnownOrders(stamp, ErasureNote(try storage.orders()))
-        orderState.withLock { state in
+        if let known = state.withLock({ $0.known }), known.stamp == stamp { return known }
+        let known = KnownOrders(stamp, try note())
+        state.withLock { state in
             if state.known?.names != known.names { state.complete = [] }
             state.known = known
             state.changes = nil
@@ -19,10 +31,10 @@ extension Store {
     }
 
     /// Returns the changes that the orders name. An order that cannot be read is skipped.
-    func namedChanges() throws -> NamedChanges {
-        guard let known = try knownOrders() else { return NamedChanges() }
-        if let changes = orderState.withLock({ $0.changes }) { return changes }
-        let note = ErasureNote(try storage.orders())
+    func named() throws -> NamedChanges {
+        guard let known = try known() else { return NamedChanges() }
+        if let changes = state.withLock({ $0.changes }) { return changes }
+        let note = try note()
         var changes = NamedChanges()
         var names: [String] = []
         for line in note.lines {
@@ -38,36 +50,57 @@ extension Store {
                     if isForOthers || note.policy.mode == .nobody { changes.ordered[version, default: []] += indexes }
                 }
             } catch let error as StoreError where error.code.isOfOne {
-                Log.write(.warning, "An order to erase values of \(description) cannot be read: \(error)")
+                Log.write(.warning, "An order to erase values of \(store.description) cannot be read: \(error)")
             }
         }
         if !names.isEmpty { changes.mark = Array(names.sorted().joined().utf8).withUnsafeBytes { SHA256.digest($0) } }
-        orderState.withLock { state in if state.known?.stamp == known.stamp { state.changes = changes } }
+        state.withLock { state in if state.known?.stamp == known.stamp { state.changes = changes } }
         return changes
     }
 
     /// Changes the note. No other handle changes it meanwhile.
-    func changeNote(_ change: (inout ErasureNote) throws -> Void) throws {
-        defer { forgetKnownOrders() }
+    func change(_ change: (inout ErasureNote) throws -> Void) throws {
+        defer { forget() }
         try storage.changeOrders { copies in
             var note = ErasureNote(copies)
-            let isQuiet = storage.ordersStamp() == 0 || areOrdersOurs(note)
+            let isQuiet = storage.ordersStamp() == 0 || store.areOrdersOurs(note)
             try change(&note)
-            erasureState.withLock { $0.written = isQuiet ? note : nil }
+            store.erasureState.withLock { $0.written = isQuiet ? note : nil }
             return note.bytes
         }
-        lock.withWrite { hasNoOrders = false }
+        store.lock.withWrite { store.hasNoOrders = false }
     }
-    func forgetKnownOrders() { orderState.withLock { ($0.known, $0.changes, $0.complete) = (nil, nil, []) } }
+    /// Forgets what was read of the note.
+    func forget() { state.withLock { ($0.known, $0.changes, $0.complete) = (nil, nil, []) } }
+
+    /// Returns the order of a line of the note; nil if it cannot be found.
+    func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
+        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
+        guard let place = store.recordPlaces(of: line.version).first else { return nil }
+        let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
+        let json = try id.withUnsafeBytes { id -> [UInt8]? in
+            guard try store.records.findChange(place, id) != nil else { return nil }
+            return try store.records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
+        }
+        guard let json, EraseOrder.name(of: json) == line.order else { return nil }
+        return EraseOrder(json)
+    }
+    /// Returns whether an order is to be followed.
+    func hasOpen() throws -> Bool {
+        if storage.ordersStamp() != 0, let known = try known() { return known.hasOpen }
+        return try note().lines.contains { !$0.isFollowed }
+    }
+    /// Returns whether an order is not followed. Then the history is not written to the caches: its absence makes the next opening look.
+    func hasOpenNow() -> Bool { storage.ordersStamp() != 0 && (try? hasOpen()) ?? true }
 
     /// The seconds since 1970, by this device's clock.
-    private var secondsNow: UInt64 { UInt64(min(max(environment.clock() + Clock.secondsFrom1970To2001, 0), 1e15)) }
+    private var now: UInt64 { UInt64(min(max(store.environment.clock() + Clock.secondsFrom1970To2001, 0), 1e15)) }
 
     // MARK: Orders of others
 
-    /// Notes that a version has values of forgetting: `takeOrders` reads them.
-    func noteForgetValues(_ id: VersionID) {
-        orderState.withLock { state in
+    /// Notes that a version has values of forgetting: `read` reads them.
+    func noteUnread(_ id: VersionID) {
+        state.withLock { state in
             if state.unread.count < OrderState.mostUnread { state.unread.insert(id) } else { state.isUnreadIncomplete = true }
         }
     }
@@ -76,75 +109,73 @@ extension Store {
     /// `hasNewsOfErasures` is true. An error is logged: the next look for new versions, or opening, tries again.
     /// - Returns: whether an order is to be followed that was not before.
     @discardableResult
-    func takeOrders() -> Bool {
-        guard lock.withRead({ erasureParts }) != nil, storage.canErase, !storage.isReadOnly else { return false }
-        let (unread, all) = orderState.withLock { state in
+    func read() -> Bool {
+        guard stateIfMade != nil, storage.canErase, !storage.isReadOnly else { return false }
+        let (unread, all) = state.withLock { state in
             defer { (state.unread, state.isUnreadIncomplete) = ([], false) }
             return (state.unread, state.isUnreadIncomplete)
         }
         do {
             var isNew = false
-            if all { isNew = try takeAllOrders() } else if !unread.isEmpty { isNew = try takeOrders(in: unread) }
-            if let due = orderState.withLock({ $0.known?.due }), due <= secondsNow { isNew = try endDelays() || isNew }
+            if all { isNew = try readAll() } else if !unread.isEmpty { isNew = try read(unread) }
+            if let due = state.withLock({ $0.known?.due }), due <= now { isNew = try endDelays() || isNew }
             return isNew
         } catch {
-            orderState.withLock { state in
+            state.withLock { state in
                 state.unread.formUnion(unread)
                 state.isUnreadIncomplete = state.isUnreadIncomplete || all
             }
-            Log.write(.warning, "Orders to erase values of \(description) were not read: \(error)")
+            Log.write(.warning, "Orders to erase values of \(store.description) were not read: \(error)")
             return false
         }
     }
     /// Whether versions with values of forgetting were not read yet.
-    var hasUnreadOrders: Bool {
-        lock.withRead({ erasureParts })?.orders.withLock { !$0.unread.isEmpty || $0.isUnreadIncomplete } ?? false
-    }
+    var hasUnread: Bool { stateIfMade?.withLock { !$0.unread.isEmpty || $0.isUnreadIncomplete } ?? false }
 
     /// Follows orders that came with received versions. An error is logged: the next look for new versions tries again.
     /// - Parameter areNew: whether some were found before the versions were stored.
-    func followNewOrders(_ areNew: Bool) {
-        guard takeOrders() || areNew else { return }
-        do { _ = try lookForErasures(.none, isPatient: true) } catch {
-            Log.write(.warning, "Erasing values of \(description), as other devices ordered, failed: \(error)")
+    func followNew(_ areNew: Bool) {
+        guard read() || areNew else { return }
+        do { _ = try store.lookForErasures(.none, isPatient: true) } catch {
+            Log.write(.warning, "Erasing values of \(store.description), as other devices ordered, failed: \(error)")
         }
     }
 
-    private func takeOrders(in versions: Set<VersionID>) throws -> Bool {
-        guard let known = try knownOrders(), known.policy.mode != .nobody else { return false }
+    private func read(_ versions: Set<VersionID>) throws -> Bool {
+        guard let known = try known(), known.policy.mode != .nobody else { return false }
         var found: [FoundOrder] = []
         for version in versions {
-            for place in recordPlaces(of: version) { try findOrders(version, place, known, &found) }
+            for place in store.recordPlaces(of: version) { try find(version, place, known, &found) }
         }
         return try count(found)
     }
 
     /// Reads the tables of all versions, also of those that an older library stored.
-    func takeAllOrders() throws -> Bool {
-        guard let known = try knownOrders(), known.policy.mode != .nobody else { return false }
+    func readAll() throws -> Bool {
+        guard let known = try known(), known.policy.mode != .nobody else { return false }
         var found: [FoundOrder] = []
-        try forEachRecord(.none) { version, place in try findOrders(version, place, known, &found) }
+        try store.forEachRecord(.none) { version, place in try find(version, place, known, &found) }
         return try count(found)
     }
 
-    private func findOrders(_ version: VersionID, _ place: RecordPlace, _ known: KnownOrders, _ found: inout [FoundOrder]) throws {
+    private func find(_ version: VersionID, _ place: RecordPlace, _ known: KnownOrders, _ found: inout [FoundOrder]) throws {
         do {
-            try records.forEachChange(place) { entry, _ in
+            try store.records.forEachChange(place) { entry, _ in
                 guard entry.kind == .insert || entry.kind == .update, !entry.isHollow, entry.size <= EraseOrder.mostBytes,
                     let name = EraseOrder.name(ofID: entry.id), !known.names.contains(name)
                 else { return }
-                let json = try records.withValue(entry, in: place, of: version) { Array($0) }
+                let json = try store.records.withValue(entry, in: place, of: version) { Array($0) }
                 if let order = FoundOrder(name, version, json, allowedBy: known.policy) { found.append(order) }
             }
         } catch let error as StoreError where error.code.isOfOne || error.code.isGone {
-            Log.write(.info, "Version \(version) of \(description) may have an order to erase values, and cannot be read: \(error)")
+            Log.write(.info, "Version \(version) of \(store.description) may have an order to erase values, and cannot be read: \(error)")
         }
     }
 
     /// Lets the orders in versions that are received count, before the versions are stored.
     /// - Parameter isValid: whether the version at an index is what it claims to be.
-    func takeOrders(in received: [ReceivedVersion], isValid: (Int) -> Bool) throws -> Bool {
-        guard let known = try knownOrders(), known.policy.mode != .nobody else { return false }
+    func read(_ received: [Store.ReceivedVersion], isValid: (Int) -> Bool) throws -> Bool {
+        guard let known = try known(), known.policy.mode != .nobody else { return false }
         var found: [FoundOrder] = []
         for (i, item) in received.enumerated() where isValid(i) {
             for change in item.changes {
@@ -158,20 +189,20 @@ extension Store {
     }
 
     /// Whether orders of other devices may count here.
-    package var followsOthers: Bool { get throws { try (knownOrders()?.policy.mode ?? .nobody) != .nobody } }
+    package var mayBeOfOthers: Bool { get throws { try (known()?.policy.mode ?? .nobody) != .nobody } }
     /// Follows the orders in versions that are at a place, before they are received.
-    package func followOrders(in found: [ReceivedVersion]) throws {
-        if try takeOrders(in: found, isValid: { _ in true }) { followNewOrders(true) }
+    package func follow(_ found: [Store.ReceivedVersion]) throws {
+        if try read(found, isValid: { _ in true }) { followNew(true) }
     }
 
     /// Adds orders of others to the note.
     private func count(_ found: [FoundOrder]) throws -> Bool {
         guard !found.isEmpty else { return false }
         let sizes = try found.map { try sizeNamed(by: $0.order) }
-        let all = lock.withRead { dag.rows.reduce(UInt64(0)) { $1.state == .live ? $0 &+ $1.valueDataSize : $0 } }
-        let now = secondsNow, day = now / 86_400
+        let all = store.lock.withRead { store.dag.rows.reduce(UInt64(0)) { $1.state == .live ? $0 &+ $1.valueDataSize : $0 } }
+        let now = self.now, day = now / 86_400
         var added = 0, isFull = false, isHeld = false, isOpen = false
-        try changeNote { note in
+        try change { note in
             var names = Set(note.lines.map(\.order))
             var values: UInt64 = 0, bytes: UInt64 = 0
             for came in note.lines.compactMap(\.came) where came.time / 86_400 == day {
@@ -197,16 +228,16 @@ extension Store {
         if isFull {
             Log.write(
                 .warning,
-                "\(description) holds \(ErasureNote.most) orders to erase values, or 64 MiB of them, which is the most: others do not "
-                    + "count.")
+                "\(store.description) holds \(ErasureNote.most) orders to erase values, or 64 MiB of them, which is the most: others do "
+                    + "not count.")
         }
         guard added > 0 else { return false }
         Log.write(
             .info,
-            "\(added) orders of other devices to erase values of \(description) came"
+            "\(added) orders of other devices to erase values of \(store.description) came"
                 + "\(isHeld ? "; one names so much that it waits for a decision here" : "").")
-        _ = try knownOrders()
-        if isOpen { erasureState.withLock { $0.isNews = true } }
+        _ = try known()
+        if isOpen { store.erasureState.withLock { $0.isNews = true } }
         return isOpen
     }
 
@@ -215,11 +246,11 @@ extension Store {
         var values = 0, bytes: UInt64 = 0
         for (version, indexes) in order.what {
             values += indexes.count
-            guard let place = recordPlaces(of: version).first else { continue }
+            guard let place = store.recordPlaces(of: version).first else { continue }
             let wanted = Set(indexes)
             var i = -1
             do {
-                try records.forEachChange(place) { entry, _ in
+                try store.records.forEachChange(place) { entry, _ in
                     i += 1
                     if wanted.contains(i), entry.kind == .insert || entry.kind == .update, !entry.isHollow { bytes &+= UInt64(entry.size) }
                 }
@@ -230,17 +261,17 @@ extension Store {
 
     /// Opens announced orders whose delay is over.
     private func endDelays() throws -> Bool {
-        let now = secondsNow
+        let now = self.now
         var isOpen = false
-        try changeNote { note in
+        try change { note in
             for i in note.lines.indices where note.lines[i].state == .announced {
                 if let came = note.lines[i].came, came.time &+ note.policy.delay > now { continue }
                 note.lines[i].state = .open
                 isOpen = true
             }
         }
-        _ = try knownOrders()
-        if isOpen { erasureState.withLock { $0.isNews = true } }
+        _ = try known()
+        if isOpen { store.erasureState.withLock { $0.isNews = true } }
         return isOpen
     }
 
@@ -249,9 +280,9 @@ extension Store {
     /// Returns the changes of a save on a version with what keeps the orders that count here: it puts those back that the state lacks, and
     /// removes none. Nil: the changes are to be saved as they are.
     /// - Throws: `.invalidArgument` if the save replaces an order by something else.
-    func keepingOrders(on base: VersionID, _ changes: BorrowedChanges) throws -> (changes: BorrowedChanges, orders: [Value.Change])? {
-        guard let parts = lock.withRead({ erasureParts }) else { return nil }
-        let (known, isComplete) = parts.orders.withLock { ($0.known, $0.complete.contains(base)) }
+    func keeping(on base: VersionID, _ changes: BorrowedChanges) throws -> (changes: BorrowedChanges, orders: [Value.Change])? {
+        guard let state = stateIfMade else { return nil }
+        let (known, isComplete) = state.withLock { ($0.known, $0.complete.contains(base)) }
         guard let known, !known.names.isEmpty else { return nil }
         var own: Set<String> = [], dropped: Set<Int> = []
         for (i, change) in changes.enumerated() {
@@ -266,8 +297,8 @@ extension Store {
         }
         let kept = dropped.isEmpty ? changes : BorrowedChanges(changes.indices.filter { !dropped.contains($0) }.map { changes[$0] })
         if isComplete { return (kept, []) }
-        guard let ordinal = lock.withRead({ dag.ordinal(of: base) }) else { return nil }
-        let prevailing = try maps.prevailing(at: ordinal)
+        guard let ordinal = store.lock.withRead({ store.dag.ordinal(of: base) }) else { return nil }
+        let prevailing = try store.maps.prevailing(at: ordinal)
         var lacking: Set<String> = []
         for name in known.names where !own.contains(name) {
             if try EraseOrder.id(named: name).bytes.withUnsafeBytes({ try prevailing.lookup($0) }) == nil { lacking.insert(name) }
@@ -275,7 +306,7 @@ extension Store {
         if lacking.isEmpty { return (kept, []) }
         return (
             kept,
-            try ErasureNote(storage.orders()).lines.compactMap { line in
+            try note().lines.compactMap { line in
                 guard lacking.contains(line.order), EraseOrder.name(of: line.json) == line.order else { return nil }
                 return .insert(EraseOrder.id(named: line.order), data: line.json)
             }
@@ -283,7 +314,7 @@ extension Store {
     }
     /// Notes that the state at a version has all orders that are known.
     func noteComplete(_ id: VersionID) {
-        lock.withRead({ erasureParts })?.orders.withLock { state in
+        stateIfMade?.withLock { state in
             guard state.known != nil else { return }
             if state.complete.count >= 64 { state.complete = [] }
             state.complete.insert(id)
@@ -291,14 +322,16 @@ extension Store {
     }
 
     /// Returns whether an order that counts here prevailed at a version, and does not at one behind which it is.
-    package func hasLostOrder(_ now: Prevailing, since before: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> Bool {
-        guard let known = lock.withRead({ erasureParts })?.orders.withLock({ $0.known }) else { return false }
+    package func hasLost(_ now: Prevailing, since before: (UnsafeRawBufferPointer) throws -> MapEntry?) throws -> Bool {
+        guard let known = stateIfMade?.withLock({ $0.known }) else { return false }
         return try known.names.contains { name in
             try EraseOrder.id(named: name).bytes.withUnsafeBytes { try now.lookup($0) == nil && before($0) != nil }
         }
     }
+}
 
-    var orderState: Guarded<OrderState> { parts.orders }
+extension Store {
+    package var orders: Orders { Orders(store: self) }
 }
 
 /// Orders of others wait for a decision if those of one day name more than this.
@@ -317,10 +350,13 @@ struct KnownOrders {
     let hasOpen: Bool
     /// When the next delay is over, in seconds since 1970.
     let due: UInt64?
+    /// Whether values were forgotten by a policy.
+    let hasThinned: Bool
 
     init(_ stamp: UInt64, _ note: ErasureNote) {
         self.stamp = stamp
         policy = note.policy
+        hasThinned = note.hasThinned
         names = Set(note.lines.map(\.order))
         hasOpen = note.lines.contains { !$0.isFollowed }
         due = note.lines.filter { $0.state == .announced }.map { ($0.came?.time ?? 0) &+ note.policy.delay }.min()
