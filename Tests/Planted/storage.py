@@ -153,13 +153,15 @@ DEFECTS = [
     defect(
         "preserved-values-forgotten", "wrong bytes", "A policy forgets values that prevail only since a merge preserves them.",
         RETENTION,
-        "                    event.stored = store.lock.withRead {", "                    if !PLANTED { event.stored = store.lock.withRead {",
+        "                    event.stored = store.lock.withRead {",
+        "                    if !PLANTED { event.stored = store.lock.withRead {",
         python("Tests/Python/test_forget_random.py"),
         also=(Edit(
             RETENTION,
             "store.dag.ordinal(of: version) } ?? History.none", "store.dag.ordinal(of: version) } ?? History.none }"),)),
     defect(
-        "buckets-from-heads-alone", "wrong bytes", "A policy keeps one version a day behind heads, and not behind what came in the last days.",
+        "buckets-from-heads-alone",
+        "wrong bytes", "A policy keeps one version a day behind heads, and not behind what came in the last days.",
         RETENTION,
         "if starts[i] & (Retention.bit(.heads) | Retention.bit(.days)) != 0",
         "if starts[i] & (Retention.bit(.heads) | (PLANTED ? 0 : Retention.bit(.days))) != 0",
