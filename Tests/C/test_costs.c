@@ -21,7 +21,7 @@ static const char *const column_names[COLUMNS] = { "allocations", "opens",  "map
 static const double share_allowed[COLUMNS] = { 0.05, 0.02, 0, 0.05, 0.05, 0, 0.03, 0 };
 static const double more_allowed[COLUMNS] = { 0.3, 0.05, 0.05, 0.1, 64, 0.05, 8, 0.02 };
 
-enum { ROWS_MAX = 112 };
+enum { ROWS_MAX = 120 };
 typedef struct row {
     char name[48];
     double costs[COLUMNS]; /* for each operation */
@@ -1046,6 +1046,91 @@ static void measure_undos(int count) {
     free(ids);
 }
 
+/* ---- erasing ---- */
+
+enum { SEGMENTS = 16, OF_A_SEGMENT = 4, ERASED_SIZE = 64 << 10, ORDERS = 50 };
+
+static void erase_one(llvs_store *store, const char *id) {
+    llvs_erase_options options = LLVS_ERASE_OPTIONS_INIT;
+    llvs_erase_report *report;
+    llvs_bytes name = llvs_str(id);
+    options.ids = &name;
+    options.id_count = 1;
+    OK(llvs_store_erase(store, &options, NULL, &report, &error));
+    assert_int_equal(report->values, 1);
+    assert_int_equal(report->waiting_count, 0);
+    llvs_erase_report_free(report);
+}
+
+static void open_and_fetch_erased(const char *path, const char *row) {
+    llvs_store *store;
+    llvs_version_list *heads;
+    llvs_buffer buffer;
+    int i;
+    for (i = 0; i < 2; i++) {
+        begin();
+        store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+        OK(llvs_store_heads(store, NULL, &heads, &error));
+        OK(llvs_store_value(store, llvs_str("large 0 1"), heads->items[0]->id, &buffer, NULL, &error));
+        assert_int_equal(buffer.size, ERASED_SIZE);
+        llvs_buffer_dispose(&buffer);
+        llvs_version_list_free(heads);
+        end(row, "erasing", 1);
+        measured_count -= i == 0;
+        close_store(store);
+    }
+}
+
+/* A store of 16 segments of 256 KiB: erasing a value writes one of them anew, and orders cost the next opening next to nothing. */
+static void measure_erasing(void) {
+    char *directory = new_directory(), *path = join(directory, "store");
+    uint8_t *bytes = malloc(ERASED_SIZE);
+    uint64_t state = 7;
+    llvs_version_id at = { 0, "" };
+    llvs_store *store;
+    int segment, i, turn;
+    assert_non_null(bytes);
+    for (segment = 0; segment < SEGMENTS; segment++) {
+        store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+        for (i = 0; i < OF_A_SEGMENT; i++) {
+            char id[32];
+            llvs_change change = LLVS_CHANGE_INIT;
+            size_t j;
+            snprintf(id, sizeof id, "large %d %d", segment, i);
+            for (j = 0; j < ERASED_SIZE; j++) bytes[j] = (uint8_t)draw(&state);
+            change.kind = LLVS_CHANGE_INSERT;
+            change.id = llvs_str(id);
+            change.data = llvs_bytes_make(bytes, ERASED_SIZE);
+            at = save(store, at.size ? &at : NULL, change);
+        }
+        if (segment == 0) {
+            for (i = 0; i < ORDERS; i++) {
+                char id[32];
+                snprintf(id, sizeof id, "small %d", i);
+                at = save(store, &at, insert(id, "small"));
+            }
+        }
+        close_store(store);
+    }
+    open_and_fetch_erased(path, "open-and-fetch,-no-order");
+    store = open_kind(path, LLVS_STORAGE_FILE, LLVS_DURABILITY_NORMAL);
+    begin();
+    erase_one(store, "large 9 2");
+    end("one-value-of-64-KiB,-16-segments", "erasing", 1);
+    for (turn = 0; turn < ORDERS; turn++) {
+        char id[32];
+        snprintf(id, sizeof id, "small %d", turn);
+        if (turn == 1) begin();
+        erase_one(store, id);
+    }
+    end("values-one-by-one", "erasing", ORDERS - 1);
+    close_store(store);
+    open_and_fetch_erased(path, "open-and-fetch,-51-orders");
+    free(bytes);
+    free(path);
+    remove_directory(directory);
+}
+
 static void measure_all(void) {
     /* Two sizes of a store show which costs grow with it. */
     const subject subjects[] = { { LLVS_STORAGE_FILE, "file-1000", 1000 },
@@ -1073,6 +1158,7 @@ static void measure_all(void) {
     measure_indexes();
     measure_undos(100);
     measure_undos(400);
+    measure_erasing();
 }
 
 /* ---- tests ---- */
