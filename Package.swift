@@ -48,7 +48,7 @@ let package = Package(
         .target(name: "CCrypto", dependencies: ["CLLVSShims"]),
         // The engine, from the lowest module to the highest; ARCHITECTURE.md says what is in each. It knows nothing of C.
         // What runs for every value is in the first alone: `package` declarations are not inlined in other modules.
-        .target(name: "LLVSCore", dependencies: ["CLLVSShims", "CSQLite"]),
+        .target(name: "LLVSCore", dependencies: ["CLLVSShims", "CSQLite", "CCrypto"]),
         .target(name: "LLVSDocuments", dependencies: ["LLVSCore"], swiftSettings: forSmallSize),
         .target(name: "LLVSMerge", dependencies: ["LLVSDocuments", "LLVSCore", "CLLVSShims"], swiftSettings: forSmallSize),
         .target(name: "LLVSExchange", dependencies: ["LLVSCore", "CLLVSShims", "CCrypto"], swiftSettings: forSmallSize),

@@ -14,7 +14,8 @@
     X(EVP_EncryptUpdate) X(EVP_PBE_scrypt) X(EVP_PKEY_CTX_free) X(EVP_PKEY_CTX_new) X(EVP_PKEY_derive) \
     X(EVP_PKEY_derive_init) X(EVP_PKEY_derive_set_peer) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_public_key) \
     X(EVP_PKEY_new_raw_private_key) X(EVP_PKEY_new_raw_public_key) X(EVP_chacha20_poly1305) X(EVP_sha256) X(HMAC) \
-    X(EVP_Digest) X(EVP_DigestSign) X(EVP_DigestSignInit) X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_MD_fetch) X(EVP_MD_free) \
+    X(EVP_Digest) X(EVP_DigestSign) X(EVP_DigestSignInit) X(EVP_DigestVerify) X(EVP_DigestVerifyInit) \
+    X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_MD_fetch) X(EVP_MD_free) \
     X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name) \
     X(PEM_read_bio_PrivateKey)
 
@@ -174,5 +175,37 @@ int llvs_crypto_sign_p256(const llvs_crypto *c, const void *pem, size_t pem_size
     c->functions->EVP_MD_CTX_free_(context);
     c->functions->EVP_PKEY_free_(key);
     c->functions->BIO_free_(text);
+    return done(c, right);
+}
+
+int llvs_crypto_ed25519_public(const llvs_crypto *c, const uint8_t *seed, uint8_t *out) {
+    c->functions->ERR_set_mark_();
+    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_private_key_(llvs_ed25519, NULL, seed, key_size);
+    size_t size = key_size;
+    int right = key && c->functions->EVP_PKEY_get_raw_public_key_(key, out, &size) == 1 && size == key_size;
+    c->functions->EVP_PKEY_free_(key);
+    return done(c, right);
+}
+
+int llvs_crypto_ed25519_sign(const llvs_crypto *c, const uint8_t *seed, const void *data, size_t size, uint8_t *out) {
+    c->functions->ERR_set_mark_();
+    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_private_key_(llvs_ed25519, NULL, seed, key_size);
+    EVP_MD_CTX *context = key ? c->functions->EVP_MD_CTX_new_() : NULL;
+    size_t made = llvs_crypto_ed25519_size;
+    int right = context && c->functions->EVP_DigestSignInit_(context, NULL, NULL, NULL, key) == 1 &&
+                c->functions->EVP_DigestSign_(context, out, &made, data ? data : "", size) == 1 && made == llvs_crypto_ed25519_size;
+    c->functions->EVP_MD_CTX_free_(context);
+    c->functions->EVP_PKEY_free_(key);
+    return done(c, right);
+}
+
+int llvs_crypto_ed25519_verify(const llvs_crypto *c, const uint8_t *public_key, const void *data, size_t size, const uint8_t *signature) {
+    c->functions->ERR_set_mark_();
+    EVP_PKEY *key = c->functions->EVP_PKEY_new_raw_public_key_(llvs_ed25519, NULL, public_key, key_size);
+    EVP_MD_CTX *context = key ? c->functions->EVP_MD_CTX_new_() : NULL;
+    int right = context && c->functions->EVP_DigestVerifyInit_(context, NULL, NULL, NULL, key) == 1 &&
+                c->functions->EVP_DigestVerify_(context, signature, llvs_crypto_ed25519_size, data ? data : "", size) == 1;
+    c->functions->EVP_MD_CTX_free_(context);
+    c->functions->EVP_PKEY_free_(key);
     return done(c, right);
 }

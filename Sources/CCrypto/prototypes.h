@@ -16,9 +16,10 @@ typedef struct evp_pkey_ctx_st EVP_PKEY_CTX;
 typedef struct ossl_lib_ctx_st OSSL_LIB_CTX;
 typedef int pem_password_cb(char *text, int size, int for_writing, void *context);
 
-enum { llvs_x25519 = 1034, llvs_aead_get_tag = 0x10, llvs_aead_set_tag = 0x11 };
+enum { llvs_x25519 = 1034, llvs_ed25519 = 1087, llvs_aead_get_tag = 0x10, llvs_aead_set_tag = 0x11 };
 #ifdef EVP_PKEY_X25519
-_Static_assert(llvs_x25519 == EVP_PKEY_X25519 && llvs_aead_get_tag == EVP_CTRL_AEAD_GET_TAG && llvs_aead_set_tag == EVP_CTRL_AEAD_SET_TAG,
+_Static_assert(llvs_x25519 == EVP_PKEY_X25519 && llvs_ed25519 == EVP_PKEY_ED25519 && llvs_aead_get_tag == EVP_CTRL_AEAD_GET_TAG &&
+                   llvs_aead_set_tag == EVP_CTRL_AEAD_SET_TAG,
                "the numbers are not OpenSSL's");
 #endif
 
@@ -57,6 +58,8 @@ unsigned char *HMAC(const EVP_MD *digest, const void *key, int key_size, const u
 int EVP_Digest(const void *data, size_t size, unsigned char *out, unsigned int *made, const EVP_MD *digest, ENGINE *engine);
 int EVP_DigestSign(EVP_MD_CTX *context, unsigned char *out, size_t *size, const unsigned char *data, size_t data_size);
 int EVP_DigestSignInit(EVP_MD_CTX *context, EVP_PKEY_CTX **key_context, const EVP_MD *digest, ENGINE *engine, EVP_PKEY *key);
+int EVP_DigestVerify(EVP_MD_CTX *context, const unsigned char *signature, size_t size, const unsigned char *data, size_t data_size);
+int EVP_DigestVerifyInit(EVP_MD_CTX *context, EVP_PKEY_CTX **key_context, const EVP_MD *digest, ENGINE *engine, EVP_PKEY *key);
 void EVP_MD_CTX_free(EVP_MD_CTX *context);
 EVP_MD_CTX *EVP_MD_CTX_new(void);
 EVP_MD *EVP_MD_fetch(OSSL_LIB_CTX *context, const char *algorithm, const char *properties);

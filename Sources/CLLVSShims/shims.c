@@ -280,6 +280,28 @@ int llvs_shim_syncfs(int fd) {
 /* LLVSServices has a definition that the linker prefers. */
 __attribute__((weak)) void llvs_shim_list_services(void *list) { (void)list; }
 
+int llvs_shim_copies_on_write(const char *path) {
+#if defined(__linux__)
+    struct statfs system;
+    if (statfs(path, &system) != 0) return 0;
+    switch ((unsigned long)system.f_type & 0xFFFFFFFF) {
+    case 0x9123683E: /* Btrfs */
+    case 0xF2F52010: /* F2FS */
+    case 0xCA451A4E: /* Bcachefs */
+    case 0x2FC12FC1: /* ZFS */
+    case 0x3434:     /* NILFS2 */
+        return 1;
+    default: return 0;
+    }
+#elif defined(__APPLE__)
+    struct statfs system;
+    return statfs(path, &system) == 0 && strcmp(system.f_fstypename, "apfs") == 0;
+#else
+    (void)path;
+    return 0;
+#endif
+}
+
 int llvs_shim_is_local(const char *path) {
 #if defined(__linux__)
     struct statfs system;

@@ -51,7 +51,9 @@ final class SyncStatusHandle: StructHandle<llvs_sync_status>, @unchecked Sendabl
                 stage: status.progress?.stage.rawValue ?? 0, completed: status.progress?.completed ?? 0, total: status.progress?.total ?? 0,
                 next_round: since1970(status.nextRound), last_success: since1970(status.lastSuccess), rounds: status.rounds,
                 retrieved: status.retrieved, sent: status.sent, merge_error: mergeError?.borrowed, places: places.start,
-                place_count: places.count, bytes_done: status.bytesDone, bytes_total: status.bytesTotal))
+                place_count: places.count, bytes_done: status.bytesDone, bytes_total: status.bytesTotal,
+                erasures_followed: status.erasures.followed, erasures_waiting: status.erasures.waiting,
+                erasures_announced: status.erasures.announced, erasures_held: status.erasures.held))
     }
 }
 

@@ -152,6 +152,14 @@ extension Store {
         try await onOwnThread(progress: nil) { _ in try self.decideErasure(id, to: decision) }
     }
 
+    /// Signs an order to erase, or one that replaces the stewards, as a further steward.
+    /// - Returns: the id of the order with the signature.
+    /// - Throws: the errors of the function without `async`.
+    @discardableResult
+    public func signErasure(_ id: ValueID, signer: [UInt8]) async throws -> ValueID {
+        try await onOwnThread(progress: nil) { _ in try self.signErasure(id, signer: signer) }
+    }
+
     /// Compacts small files of the store into large ones.
     /// - Parameter progress: receives the count of bytes written.
     /// - Returns: the report.

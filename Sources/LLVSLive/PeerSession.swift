@@ -510,6 +510,9 @@ public final class PeerSession: @unchecked Sendable {
         let isSent = sending.isTaken && sending.acknowledged == sending.mark
         let isReceived = receiving.theirMark > 0 && receiving.frames.isEmpty && !receiving.sink.isWaiting
         status.phase = isSent && sending.news == nil && receiving.news == nil && isReceived ? .inStep : .exchanging
-        if status.phase == .inStep { PeerKnowledge.of(store).save(store, atMostEvery: PeerKnowledge.pause) }
+        if status.phase == .inStep {
+            PeerKnowledge.of(store).save(store, atMostEvery: PeerKnowledge.pause)
+            store.noteDevice(status.device, key: link.theirKey)
+        }
     }
 }

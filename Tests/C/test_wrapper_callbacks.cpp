@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -451,6 +452,30 @@ void erasing() {
     report = store.erase(options);
     EXPECT(report.values == 1 && store.value("b", report.made[0])->data == "2");
     EXPECT(code_of([&] { store.erase({}); }) == LLVS_ERROR_INVALID_ARGUMENT);
+    EXPECT(report.places.size() == 1 && report.places[0].reach == LLVS_ERASURE_OUT_OF_REACH && report.places[0].last_seen == 0);
+    EXPECT(store.erasures()[1].places[0].reason == LLVS_ERASURE_REASON_BACKUP);
+    const std::string seed(32, 's'), other(32, 't');
+    std::string keys, last;
+    for (const std::string &one : {seed, other}) {
+        keys += keys.empty() ? "\"" : ",\"";
+        for (unsigned char byte : llvs::Store::steward_key(one)) {
+            char digits[3];
+            std::snprintf(digits, sizeof digits, "%02x", byte);
+            keys += digits;
+        }
+        keys += '"';
+    }
+    store.set_forgetting("{\"erase\":{\"keys\":[" + keys + "],\"mode\":\"stewards\",\"need\":2}}");
+    options = {};
+    options.ids = {"b"};
+    options.signer = seed;
+    report = store.erase(options);
+    EXPECT(store.erasures().back().signatures == 1 && store.erasures().back().needed == 2);
+    last = store.sign_erasure(report.orders[0], other);
+    EXPECT(store.erasures().back().id == last && store.erasures().back().signatures == 2 && store.erasures().back().followed);
+    last = store.change_stewards("{\"erase\":{\"keys\":[" + keys.substr(0, 66) + "],\"mode\":\"stewards\",\"need\":1}}", other);
+    EXPECT(store.erasures().back().state == LLVS_ERASURE_UNSIGNED && store.sign_erasure(last, seed) != last);
+    EXPECT(store.forgetting().find("\"step\":1") != std::string::npos);
 }
 
 void forgetting() {

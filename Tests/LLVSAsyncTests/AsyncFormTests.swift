@@ -113,6 +113,10 @@ private func done<R>(_ result: R) -> Bool { true }
             try await store.decideErasure("no order", to: .keep)
             Issue.record("there is no such order")
         } catch { #expect((error as? StoreError)?.code == .notFound) }
+        do {
+            try await store.signErasure("no order", signer: [UInt8](repeating: 1, count: 32))
+            Issue.record("the policy has no stewards")
+        } catch { #expect((error as? StoreError)?.code == .invalidArgument) }
         for store in [store, other] { #expect(await Self.throwsCancellation { try await store.close() } == false) }
         #expect(Self.code { try store.heads() } == .closed)
     }

@@ -102,8 +102,8 @@ def test_the_policy(opened: Callable[..., llvs.Store]) -> None:
             (llvs.errors.InvalidArgumentError, {"erase": {"mode": "anyone", "delay": 2**40}}, ()),
             (llvs.errors.InvalidArgumentError, {"erase": {"mode": "anyone", "more": 1}}, ()),
             (llvs.errors.InvalidArgumentError, {"erase": {"mode": "anyone"}, "more": 1}, ()),
-            (llvs.errors.UnsupportedError, {"erase": {"mode": "stewards", "need": 1, "keys": []}}, ()),
-            (llvs.errors.UnsupportedError, {"erase": {"mode": "stewards"}}, ()),
+            (llvs.errors.InvalidArgumentError, {"erase": {"mode": "stewards", "need": 1, "keys": []}}, ()),
+            (llvs.errors.InvalidArgumentError, {"erase": {"mode": "stewards"}}, ()),
             (llvs.errors.UnsupportedError, {"erase": {"mode": "anyone"}, "cut": {"days": 30}}, ()),
             (llvs.errors.TooLargeError, {"erase": {"mode": "x" * 70_000}}, ()),
         ]

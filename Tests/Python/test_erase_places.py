@@ -9,8 +9,8 @@ from typing import Callable
 import llvs
 import pytest
 from packs import reader
-from test_erase_exchange import SECRETS, assert_sound, names, reads, remote
-from test_erase_orders import GONE, opened, states, storage
+from test_erase_exchange import PLACES, SECRETS, assert_sound, names, reads, remote
+from test_erase_orders import GONE, MEMBERS, SHARED, opened, states, storage
 
 __all__ = ["opened", "storage"]
 FORGOTTEN = dict.fromkeys(SECRETS, "ForgottenError")
@@ -156,7 +156,7 @@ def nothing_in(place: Path) -> bool:
 
 
 @pytest.mark.parametrize("receives", [True, False])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", PLACES)
 def test_a_late_device(way: str, receives: bool, opened: Callable[..., llvs.Store], tmp_path: Path) -> None:
     """It was away with the bytes, and has edits that it did not send. It erases before it sends, also if it only sends."""
     place = tmp_path / "place"
@@ -170,8 +170,64 @@ def test_a_late_device(way: str, receives: bool, opened: Callable[..., llvs.Stor
         exchanged(b, place, way, receives=receives)
         assert states(b) == ["followed"] and reads(b, edit) == {**GONE, "note": b"of b"}
         assert_clean(place, way)
+        assert way == "encrypted" or nothing_in(place)
         exchanged(a, place, way)
         assert reads(a, edit) == reads(b, edit)
+
+
+def snapshot_files(place: Path) -> list[str]:
+    return sorted(str(path.relative_to(place / "snapshots")) for path in (place / "snapshots").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("at_top", [False, True])
+def test_snapshots_are_removed(at_top: bool, opened: Callable[..., llvs.Store], tmp_path: Path) -> None:
+    """A snapshot beside single files goes with the next send, unless it was made after the orders; that of another program stays."""
+    place = tmp_path / "place"
+    with opened("a") as a, opened("b") as b, opened("stranger", None) as stranger:
+        first = a.make_version(insert={**SECRETS, "note": b"1"})
+        exchanged(a, place, "interchange")
+        exchanged(b, place, "interchange")
+        exchanged(stranger, place, "interchange")
+        a.write_snapshot(place)
+        assert snapshot_files(place)[-1] == "llvs-v1/manifest.json"
+        if at_top:
+            for file in (place / "snapshots/llvs-v1").iterdir():
+                file.rename(place / "snapshots" / file.name)
+        exchanged(a, place, "interchange")
+        assert len(snapshot_files(place)) > 1
+        a.erase(*SECRETS)
+        exchanged(a, place, "interchange")
+        assert snapshot_files(place) == []
+        exchanged(b, place, "interchange")
+        b.write_snapshot(place)
+        before = snapshot_files(place)
+        for store in (a, b):
+            exchanged(store, place, "interchange")
+            assert snapshot_files(place) == before
+        with opened("new", None) as new:
+            new.restore_snapshot(place)
+            assert reads(new, first) == {**FORGOTTEN, "note": b"1"}
+        stranger.write_snapshot(place)
+        (place / "snapshots/manifest.json").write_text('{"snapshotId":"x","format":"zip-v1"}')
+        exchanged(b, place, "interchange")
+        assert snapshot_files(place) == ["manifest.json"]
+
+
+def test_a_coordinator_makes_the_snapshot_anew(tmp_path: Path) -> None:
+    """The exchange that removes a snapshot puts another one, which lacks the bytes."""
+    options = llvs.CoordinatorOptions(snapshots="auto")
+    with llvs.Coordinator(tmp_path / "a.llvs", exchange=tmp_path / "place", options=options) as a:
+        a.store.set_forgetting(MEMBERS, secrets=[SHARED])
+        a.save(insert={**SECRETS, "note": b"1"})
+        a.exchange()
+        before = (tmp_path / "place/snapshots/llvs-v1/manifest.json").read_bytes()
+        a.store.erase(*SECRETS)
+        a.merge()
+        a.exchange()
+        after = (tmp_path / "place/snapshots/llvs-v1/manifest.json").read_bytes()
+        assert after != before and b"llvs-v1-hollow" in after and b'"orders":"' in after
+        a.exchange()
+        assert (tmp_path / "place/snapshots/llvs-v1/manifest.json").read_bytes() == after
 
 
 @pytest.mark.parametrize("way", WAYS)

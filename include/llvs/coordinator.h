@@ -527,6 +527,14 @@ typedef struct llvs_sync_status {
      */
     uint64_t bytes_done;
     uint64_t bytes_total;
+    /**
+     * The orders to erase that count here, by where they stand (llvs_erasure_state): followed, waiting, announced and held. More that are
+     * announced or held, or that were followed, are news for the user; llvs_store_erasures lists them.
+     */
+    uint64_t erasures_followed;
+    uint64_t erasures_waiting;
+    uint64_t erasures_announced;
+    uint64_t erasures_held;
 } llvs_sync_status;
 /** Releases the status, with all that it points to. Since 0.1. */
 LLVS_API void llvs_sync_status_free(LLVS_OWNED llvs_sync_status *status);
@@ -615,7 +623,7 @@ LLVS_API void llvs_syncer_free(LLVS_OWNED llvs_syncer *syncer);
 LLVS_LAYOUT(llvs_move, 280);
 LLVS_LAYOUT(llvs_sync_result, 64);
 LLVS_LAYOUT(llvs_sync_place, 192);
-LLVS_LAYOUT(llvs_sync_status, 112);
+LLVS_LAYOUT(llvs_sync_status, 144);
 LLVS_LAYOUT(llvs_syncer_options, 32);
 LLVS_LAYOUT(llvs_coordinator_options, 72);
 

@@ -544,9 +544,61 @@ typedef struct llvs_erase_options {
     llvs_bytes replacement;
     /** A text that is stored in the order, UTF-8: every device with the store can read it. */
     llvs_bytes why;
+    /**
+     * For the mode "stewards" (llvs_store_set_forgetting): the private key of a steward who signs the order, the seed of Ed25519, 32 bytes.
+     * Empty: it is not signed, and counts on this device alone.
+     */
+    llvs_bytes signer;
 } llvs_erase_options;
 #define LLVS_ERASE_OPTIONS_INIT \
-    { (uint32_t)sizeof(llvs_erase_options), 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT }
+    { (uint32_t)sizeof(llvs_erase_options), 0, 0, 0, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT, LLVS_NONE_INIT }
+
+/** Whether bytes that an order to erase names are at a place. Since 0.1. */
+typedef uint32_t llvs_erasure_reach;
+enum llvs_erasure_reach_value {
+    /** This device removed them, or found none. */
+    LLVS_ERASURE_GONE = 1,
+    /** They may be there until what the reason names has happened. */
+    LLVS_ERASURE_PENDING = 2,
+    /** They may be there, and nothing that this device does removes them. */
+    LLVS_ERASURE_OUT_OF_REACH = 3
+};
+/** What bytes at a place wait for, or why they are out of reach. Since 0.1. */
+typedef uint32_t llvs_erasure_reason;
+enum llvs_erasure_reason_value {
+    /** They are gone. */
+    LLVS_ERASURE_REASON_NONE = 0,
+    /** The next exchange of this device with the place removes them. */
+    LLVS_ERASURE_REASON_EXCHANGE = 1,
+    /** The policy of this device lets the order count for this device alone (llvs_store_set_forgetting). */
+    LLVS_ERASURE_REASON_POLICY = 2,
+    /**
+     * Another device has them until it follows the order: it was not seen since the order was made (pending), or decides by its own policy
+     * (out of reach; its own list of orders says what it did).
+     */
+    LLVS_ERASURE_REASON_DEVICE = 3,
+    /** The service may keep deleted files, or old versions of files. */
+    LLVS_ERASURE_REASON_BIN = 4,
+    /** The file system keeps old contents of files that are overwritten. */
+    LLVS_ERASURE_REASON_MEDIUM = 5,
+    /** Programs of another kind read the place, and keep what they read. */
+    LLVS_ERASURE_REASON_FOREIGN = 6,
+    /** Versions were written to streams (llvs_store_pack), of which nothing is known. */
+    LLVS_ERASURE_REASON_STREAM = 7,
+    /** Backups, exports and copies of the store, of which nothing is known. */
+    LLVS_ERASURE_REASON_BACKUP = 8
+};
+/** Where bytes that an order to erase names may be, beside the store; immutable, owned by the report or list. Since 0.1. */
+typedef struct llvs_erasure_place {
+    uint32_t struct_size;
+    llvs_erasure_reach reach;
+    llvs_erasure_reason reason;
+    uint32_t reserved;
+    /** The place, the device or the store, for people; empty for backups. */
+    llvs_bytes name;
+    /** When this device last exchanged with it, or saw the other device, in seconds since 1970-01-01 UTC; 0: not known. */
+    double last_seen;
+} llvs_erasure_place;
 
 /** What was erased, or would be; immutable, owned. Since 0.1. */
 typedef struct llvs_erase_report {
@@ -571,6 +623,12 @@ typedef struct llvs_erase_report {
     /** Where the bytes still are in the store, and what has to happen so that they go: texts for people. None: they are gone. */
     const llvs_bytes *waiting;
     size_t waiting_count;
+    /**
+     * Where else the bytes may be, as far as this device knows: places, devices and streams to which it sent versions, the medium, and
+     * backups. None if nothing was found.
+     */
+    const llvs_erasure_place *const *places;
+    size_t place_count;
 } llvs_erase_report;
 /**
  * Erases values on this device: afterwards no file of the store, and no cache in it, has their bytes. Their ids, sizes and digests stay, so
@@ -612,7 +670,9 @@ enum llvs_erasure_state_value {
     /** It was decided here to keep the bytes. */
     LLVS_ERASURE_KEPT = 5,
     /** The policy of this device does not let the order count: it has no effect here. */
-    LLVS_ERASURE_NOT_VALID = 6
+    LLVS_ERASURE_NOT_VALID = 6,
+    /** It has no effect yet: more stewards must sign it (llvs_store_sign_erasure). */
+    LLVS_ERASURE_UNSIGNED = 7
 };
 
 /** An order to erase values; immutable, owned by the list. Since 0.1. */
@@ -635,6 +695,12 @@ typedef struct llvs_erasure {
     uint32_t of_other;
     /** When an announced order is followed, in seconds since 1970-01-01 UTC; else 0. */
     double due;
+    /** Where else the bytes may be, as in llvs_erase_report. None if the order does not count here. */
+    const llvs_erasure_place *const *places;
+    size_t place_count;
+    /** For the mode "stewards": how many stewards signed it, and how many must. Else 0. */
+    uint32_t signatures;
+    uint32_t needed;
 } llvs_erasure;
 
 /**
@@ -684,20 +750,53 @@ LLVS_API LLVS_CHECKED llvs_status llvs_store_decide_erasure(LLVS_BORROWED llvs_s
  *
  * @param policy   JSON of at most 64 KiB with `erase` or `keep`, or both. What is left out stays as it is.
  *                 `{"erase":{"mode":"members","delay":3600}}`: The mode is "nobody" (the default: the orders that were made on this
- *                 device), "members" (orders that are signed with a secret of the devices) or "anyone" (all orders). The delay is the
- *                 seconds from the first sight of an order of another device until it is followed, 0 by default.
+ *                 device), "members" (orders that are signed with a secret of the devices), "stewards" (orders that `need` of the `keys`
+ *                 signed: up to 16 public keys of Ed25519 in hexadecimal, as llvs_steward_key returns them) or "anyone" (all orders). The
+ *                 delay is the seconds from the first sight of an order of another device until it is followed, 0 by default.
  *                 `{"keep":{"days":30,"daily":90,"weekly":104,"monthly":12,"count":3,"branches":["*"],"ids":{"log/":{"days":7}}}}`: only
  *                 `days` must be there. `{"keep":null}` keeps everything.
  * @param secrets  for "members": what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the
  *                 first, and those of others are checked with all. A key made of each is stored beside the records
  * @param secret_count  1 to 16 for "members", else 0; 0 without `erase`
- * Errors: LLVS_ERROR_INVALID_ARGUMENT and LLVS_ERROR_TOO_LARGE if the policy or the secrets are not as said; LLVS_ERROR_UNSUPPORTED for the
- * mode "stewards", for members of the policy that a later library has, and if the storage cannot erase; LLVS_ERROR_READ_ONLY;
- * LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors. Cost: reads the tables of changes of all versions.
- * Since 0.1.
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT and LLVS_ERROR_TOO_LARGE if the policy or the secrets are not as said; LLVS_ERROR_UNSUPPORTED for
+ * members of the policy that a later library has, for the mode "stewards" without libcrypto, and if the storage cannot erase;
+ * LLVS_ERROR_READ_ONLY; LLVS_ERROR_BUSY if another handle changes the orders for seconds; storage errors. Cost: reads the tables of changes
+ * of all versions. Since 0.1.
  */
 LLVS_API LLVS_CHECKED llvs_status llvs_store_set_forgetting(LLVS_BORROWED llvs_store *store, llvs_bytes policy,
     LLVS_BORROWED const llvs_bytes *secrets, size_t secret_count, LLVS_OWNED llvs_error **error);
+/**
+ * Returns the public key of a steward, 32 bytes.
+ *
+ * @param seed  the private key: the seed of Ed25519, 32 bytes
+ * @param key   receives the key; release with llvs_buffer_dispose
+ * Errors: LLVS_ERROR_INVALID_ARGUMENT; LLVS_ERROR_UNSUPPORTED if there is no libcrypto (OpenSSL 3). Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_steward_key(llvs_bytes seed, LLVS_OWNED llvs_buffer *key, LLVS_OWNED llvs_error **error);
+/**
+ * Signs an order to erase, or one that replaces the stewards, as a further steward. The order is saved again with the signatures of all
+ * that signed the same before, under another id. If enough signed it, it counts from now on, here and where it comes.
+ *
+ * @param order    the id of the order (`id` of llvs_erasure)
+ * @param signer   the private key of the steward: the seed of Ed25519, 32 bytes
+ * @param signed_order  receives the id of the order with the signature; release with llvs_buffer_dispose
+ * Errors: LLVS_ERROR_NOT_FOUND if there is no such order; LLVS_ERROR_INVALID_ARGUMENT if the policy of this device has no such steward;
+ * LLVS_ERROR_UNSUPPORTED if there is no libcrypto; LLVS_ERROR_TOO_LARGE; LLVS_ERROR_READ_ONLY; LLVS_ERROR_BUSY if another handle changes
+ * the orders for seconds; errors of making versions; storage errors. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_sign_erasure(LLVS_BORROWED llvs_store *store, llvs_bytes order, llvs_bytes signer,
+    LLVS_OWNED llvs_buffer *signed_order, LLVS_OWNED llvs_error **error);
+/**
+ * Orders that other stewards sign from now on. If enough stewards of now sign that (llvs_store_sign_erasure), the policies of all devices
+ * that have the stewards of now change, as the order comes to them. Make one such order at a time.
+ *
+ * @param policy  JSON as for llvs_store_set_forgetting, of the mode "stewards". Its delay is not used: each device keeps its own
+ * @param signer  the private key of a steward of now: the seed of Ed25519, 32 bytes
+ * @param order   receives the id of the order; release with llvs_buffer_dispose
+ * Errors: as llvs_store_sign_erasure and llvs_store_set_forgetting. Since 0.1.
+ */
+LLVS_API LLVS_CHECKED llvs_status llvs_store_change_stewards(LLVS_BORROWED llvs_store *store, llvs_bytes policy, llvs_bytes signer,
+    LLVS_OWNED llvs_buffer *order, LLVS_OWNED llvs_error **error);
 /**
  * Returns the policy of this device, without its secrets.
  *
@@ -1419,9 +1518,10 @@ LLVS_LAYOUT(llvs_statistics, 104);
 LLVS_LAYOUT(llvs_size_options, 40);
 LLVS_LAYOUT(llvs_size_row, 72);
 LLVS_LAYOUT(llvs_size_report, 80);
-LLVS_LAYOUT(llvs_erase_options, 88);
-LLVS_LAYOUT(llvs_erase_report, 104);
-LLVS_LAYOUT(llvs_erasure, 96);
+LLVS_LAYOUT(llvs_erase_options, 104);
+LLVS_LAYOUT(llvs_erase_report, 120);
+LLVS_LAYOUT(llvs_erasure_place, 40);
+LLVS_LAYOUT(llvs_erasure, 120);
 LLVS_LAYOUT(llvs_erasure_list, 24);
 LLVS_LAYOUT(llvs_forget_options, 32);
 LLVS_LAYOUT(llvs_forget_row, 24);

@@ -45,6 +45,14 @@ enum { llvs_crypto_signature_size = 80 };
 int llvs_crypto_sign_p256(const llvs_crypto *_Nonnull crypto, const void *_Nonnull pem, size_t pem_size, const void *_Nonnull data,
                           size_t size, uint8_t *_Nonnull out, size_t *_Nonnull made);
 
+/* Ed25519 (RFC 8032): the public key of a seed of 32 bytes, a signature of 64 bytes, and whether a signature is right. */
+enum { llvs_crypto_ed25519_size = 64 };
+int llvs_crypto_ed25519_public(const llvs_crypto *_Nonnull crypto, const uint8_t *_Nonnull seed, uint8_t *_Nonnull out);
+int llvs_crypto_ed25519_sign(const llvs_crypto *_Nonnull crypto, const uint8_t *_Nonnull seed, const void *_Nullable data, size_t size,
+                             uint8_t *_Nonnull out);
+int llvs_crypto_ed25519_verify(const llvs_crypto *_Nonnull crypto, const uint8_t *_Nonnull public_key, const void *_Nullable data,
+                               size_t size, const uint8_t *_Nonnull signature);
+
 /* Fills memory with zeros. Compilers do not remove the call. */
 void llvs_crypto_wipe(void *_Nullable memory, size_t size);
 #endif

@@ -229,6 +229,8 @@ int llvs_shim_syncfs(int fd);
 /* Returns 1 if the path is on a local file system that no other machine writes, and that changes a directory's times at each change of
    its names. Returns 0 if that is unknown. */
 int llvs_shim_is_local(const char *path);
+/* Returns 1 if the file system of a path keeps the old contents of files that are overwritten, as far as that is known. */
+int llvs_shim_copies_on_write(const char *path);
 
 /* Adds the linked services to a list of Swift (RemoteService.swift). Defined by the Swift module LLVSServices. In a program without that
    module it adds none, so that URLs open folders and areas in memory alone. */

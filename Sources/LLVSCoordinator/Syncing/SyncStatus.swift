@@ -36,6 +36,9 @@ extension Syncer {
         public var mergeFailure: StoreError?
         /// The attached exchanges, in the order of attaching.
         public var places: [Place] = []
+        /// The orders to erase that count here, by where they stand: more that are announced or held, or that were followed, are news for
+        /// the user. `Store.erasures` lists them.
+        public var erasures = ErasureCounts()
     }
 
     /// The reason why a place, or all of them, are not visited.

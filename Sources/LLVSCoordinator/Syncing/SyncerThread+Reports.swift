@@ -101,7 +101,11 @@ extension SyncerThread {
 
     /// Merges versions that arrived outside of a round, if there are heads other than the current version.
     func mergeArrivals() {
-        guard (try? coordinator.hasHeadsToMerge(selection)) ?? true else { return }
+        guard (try? coordinator.hasHeadsToMerge(selection)) ?? true else {
+            let told = lock.withLock { isStopped ? nil : self.told }
+            if let told, let counts = try? coordinator.store.orders.counts(), counts != told.erasures { tell(Syncer.Event(status: told)) }
+            return
+        }
         let token = CancelToken(end: .infinity)
         let status = lock.withLock { () -> Syncer.Status? in
             if isStopped { return nil }

@@ -137,9 +137,10 @@ final class SyncerThread: @unchecked Sendable {
     /// The first unsent rows for the places of the status. The caller holds the lock.
     var unsentRows: [Int?] { schedule.places.map { unsent[$0.name] } }
 
-    /// Adds the counts of unsent versions to a status. The caller holds no lock.
+    /// Adds the counts of unsent versions, and of orders to erase, to a status. The caller holds no lock.
     func counted(_ status: Syncer.Status, _ rows: [Int?]) -> Syncer.Status {
         var status = status
+        if let counts = try? coordinator.store.orders.counts() { status.erasures = counts }
         guard rows.count == status.places.count else { return status }
         for (i, first) in rows.enumerated() { status.places[i].pending = first.map { coordinator.store.pending(behind: $0) } }
         return status
@@ -327,6 +328,8 @@ final class SyncerThread: @unchecked Sendable {
     func tell(_ event: Syncer.Event) {
         var event = event
         event.status = counted(event.status, lock.withLock { unsentRows })
+        let erasures = event.status.erasures
+        lock.withLock { told.erasures = erasures }
         HostCalls.run(PlainMark(), observes: true) { call(event) }
     }
 

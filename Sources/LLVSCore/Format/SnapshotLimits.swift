@@ -4,6 +4,8 @@ package enum SnapshotLimits {
     package static let format = "llvs-v1"
     /// The format of a snapshot in which values lack their bytes. Earlier releases do not read it.
     package static let hollowFormat = "llvs-v1-hollow"
+    /// The member of a manifest that names the orders to erase whose bytes a snapshot lacks.
+    package static let ordersName: StaticString = "orders"
     /// Added to the kind of a change without bytes.
     package static let hollow: UInt8 = 128
     /// The most bytes of a chunk file: 5 MB.

@@ -10,13 +10,7 @@ package struct Crypto: @unchecked Sendable {
     package static let tagSize = 16
     static let nonceSize = 12
 
-    #if canImport(Darwin)
-    private static let file = "libcrypto.3.dylib"
-    #else
-    private static let file = "libcrypto.so.3"
-    #endif
-    private static let library = SharedLibrary(
-        name: "libcrypto", file: file, packages: "Debian's package libssl3, Fedora's openssl-libs, Alpine's libcrypto3",
+    private static let library = SharedLibrary.libcrypto(
         purpose: "Encryption for", spared: "What is not encrypted needs no libcrypto.")
 
     /// - Parameter what: the object to encrypt or decrypt, for messages.

@@ -15,6 +15,10 @@ public final class Exchange: @unchecked Sendable {
     private let gate: Gate
     /// Guarded by the gate.
     private var memory: ExchangeMemory
+    /// Whether it reads and writes the single files beside the packs of another exchange, which notes the place.
+    var isBesidePacks = false
+    /// Whether the last send left no bytes that orders to erase name in single files. Guarded by the gate.
+    var areFilesClean = false
     /// Notified when the exchange is closed, and when it is released.
     package let ended = Observers<Void>()
 
@@ -65,11 +69,14 @@ public final class Exchange: @unchecked Sendable {
                         try transport.retrieve(into: store, verifyKnown: verifyKnown, control)?.counting()
                     })
             {
+                notePlace(hasSent: false)
                 return store.tellingOfClocks(result)
             }
             var retrieval = Retrieval(store: store, transport: transport, control: control, verifyKnown: verifyKnown, memory: memory)
             defer { memory = retrieval.memory }
-            return try store.tellingOfClocks(Exchange.logged("Retrieved", transport) { try retrieval.run().counting() } ?? ExchangeResult())
+            let result = try Exchange.logged("Retrieved", transport) { try retrieval.run().counting() } ?? ExchangeResult()
+            notePlace(hasSent: false)
+            return store.tellingOfClocks(result)
         }
     }
 
@@ -88,23 +95,31 @@ public final class Exchange: @unchecked Sendable {
     /// - Throws: errors of the transport; `.cancelled`, `.closed`, `.busy` if called from its own callbacks.
     public func send(control: OperationControl = OperationControl()) throws -> ExchangeResult {
         try gate.run("Sending to \(transport.description)") {
+            var hasEnded = false
+            // What was sent before an error is there.
+            defer { if !hasEnded { notePlace(hasSent: false) } }
             let heads = (transport as? any SharingTransport)?.sendsAll == false ? nil : RetentionNotes(store).headsToShare()
-            let result = try sendAll(control)
+            let (result, hasFiles) = try sendAll(control)
+            hasEnded = true
+            notePlace(hasSent: true, areFilesClean: hasFiles ? areFilesClean : nil)
             if let heads, result.problems.isEmpty { RetentionNotes(store).noteShared(heads, with: transport.description) }
             return result
         }
     }
 
-    private func sendAll(_ control: OperationControl) throws -> ExchangeResult {
+    /// - Returns: the result, and whether the other side has single files.
+    private func sendAll(_ control: OperationControl) throws -> (result: ExchangeResult, hasFiles: Bool) {
         if let transport = transport as? any StoreTransport,
             let result = try Exchange.logged("Sent", transport, { try transport.send(from: store, control)?.counting() })
         {
-            return result
+            return (result, false)
         }
         var sending = Sending(
             store: store, transport: transport, control: control, reportsUnportableIDs: options.reportsUnportableIDs, memory: memory)
         defer { memory = sending.memory }
-        return try Exchange.logged("Sent", transport) { try sending.run().counting() } ?? ExchangeResult()
+        let result = try Exchange.logged("Sent", transport) { try sending.run().counting() } ?? ExchangeResult()
+        areFilesClean = try sending.isClean()
+        return (result, true)
     }
 
     /// Calls back, on a thread of its own, whenever the other side has or may have gained versions that the store lacks. Ends when the
@@ -203,6 +218,9 @@ struct ExchangeMemory {
     var oldForm: Set<VersionID> = []
     /// The orders to erase for which the files at the place were looked at.
     var erasureMark: [UInt8]?
+    /// Versions that the store lacks and whose files were read for orders to erase.
+    var readForOrders: Set<VersionID> = []
+    static let mostRead = 1 << 17
     /// Versions received from the place since the last `send`.
     var taken: Set<VersionID> = []
     /// Versions that both sides have and whose files at the place `send` has yet to read.

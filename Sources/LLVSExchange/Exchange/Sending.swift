@@ -24,6 +24,7 @@ struct Sending {
         try control.check(.listing, 0, of: 0, doing: what)
         let listing = try transport.listToSend(control)
         try memory.place.check(listing, of: transport, in: store, control, what)
+        try followOrders(in: listing)
         let missing = try select(listing)
         Log.write(
             .debug,
@@ -37,6 +38,13 @@ struct Sending {
         let look = { [control, what, total, sent = result.versions.count] in try control.check(.sending, sent, of: total, doing: what) }
         try memory.place.note(listing, sent: result.versions, of: transport, in: store, look)
         return result
+    }
+
+    /// Returns whether no file at the place has bytes that orders name.
+    func isClean() throws -> Bool {
+        let erased = try store.orders.erasedAtPlaces()
+        return try memory.erasureMark == store.orders.mark()
+            && !erased.keys.contains { memory.broken.contains($0) || memory.unread.contains($0) || failed.contains($0) }
     }
 
     /// Returns the versions to send, predecessors first.
@@ -145,7 +153,7 @@ struct Sending {
             memory.unread.insert(id)
         }
         let mark = try store.orders.mark()
-        if mark != memory.erasureMark {
+        if mark != memory.erasureMark, try removeSnapshot() {
             // Files that are there may have bytes that orders name.
             let erased = try store.orders.erasedAtPlaces()
             for id in listing.versions where erased[id] != nil { memory.unread.insert(id) }
@@ -166,7 +174,23 @@ struct Sending {
         }
         memory.checkedRows = rows
         memory.taken = []
-        var left = try Array(memory.unread).sorted(by: <, looking: paced.look)[...]
+        var broken: Set<VersionID> = [], done: Set<VersionID> = []
+        defer {
+            memory.broken.formUnion(broken)
+            memory.unread.subtract(done)
+        }
+        try readFiles(of: Array(memory.unread).sorted(by: <, looking: paced.look)) { id, version, file in
+            if try !isGenuine(id, version, file) { broken.insert(id) }
+            done.insert(id)
+        }
+    }
+
+    /// Calls with the two files of versions at the place.
+    /// - Parameter body: a changes file in pieces is read during the call.
+    private func readFiles(
+        of ids: [VersionID], _ body: (VersionID, InterchangeDecoder.VersionFile?, FetchedFile) throws -> Void
+    ) throws {
+        var left = ids[...]
         while !left.isEmpty {
             let ids = Array(left.prefix(ExchangeLimits.batchCount)), names = ids.map(\.description)
             let control = control.within(.verifying, 0, of: ids.count)
@@ -179,13 +203,78 @@ struct Sending {
                 let changes = try transport.fetched(
                     asked[next...].map { $0.0.description }, of: "changes files", transport.fetchChanges, control)
                 for ((id, version), file) in zip(asked[next...], changes) {
-                    if try !isGenuine(id, version, file) { memory.broken.insert(id) }
-                    memory.unread.remove(id)
+                    try body(id, version, file)
                 }
                 next += changes.count
             }
             left = left.dropFirst(asked.count)
         }
+    }
+
+    // MARK: Orders to erase
+
+    /// Follows the orders in versions that this device has not received, before it sends: a device that only sends erases first, too.
+    private mutating func followOrders(in listing: ExchangeListing) throws {
+        guard try store.orders.mayBeOfOthers else { return }
+        let look = { [control, what] in try control.check(.listing, 0, of: 0, doing: what) }
+        let unknown = try store.unknown(among: listing.versions, look).filter { !memory.readForOrders.contains($0) }
+        guard !unknown.isEmpty else { return }
+        var found: [Store.ReceivedVersion] = [], seen = memory.readForOrders
+        try readFiles(of: unknown) { id, version, file in
+            if seen.count < ExchangeMemory.mostRead { seen.insert(id) }
+            guard let version = version?.version, let changes = try read(file, { try InterchangeDecoder.changesFile($0, of: id) }) else {
+                return
+            }
+            let orders = changes.changes.filter { $0.id.bytes.withUnsafeBytes(EraseOrder.isNamed(by:)) }
+            if !orders.isEmpty { found.append(Store.ReceivedVersion(version: version, changes: orders)) }
+        }
+        if !found.isEmpty { try store.orders.follow(found) }
+        memory.readForOrders = seen
+    }
+
+    /// Removes the snapshot of this implementation at the place, if it may have bytes that orders name. The next one that is due is made
+    /// anew.
+    /// - Returns: false if it is still there. Then a problem names it, and the next send tries again.
+    private mutating func removeSnapshot() throws -> Bool {
+        guard let mark = try store.orders.markOfSnapshots().map({ Hex.text(of: $0) }) else { return true }
+        do {
+            for prefix in [SnapshotLimits.format + "/", ""] {
+                let manifest = prefix + "manifest.json"
+                guard let bytes = try transport.readSnapshotFile(manifest), prefix != "" || Sending.isOurs(bytes),
+                    Sending.text(SnapshotLimits.ordersName, in: bytes) != mark
+                else { continue }
+                try transport.deleteSnapshotFile(manifest)
+                let paced = control.paced(.listing, doing: what)
+                for name in try transport.snapshotFileNames(paced) where name.utf8.starts(with: (prefix + "chunk-").utf8) {
+                    try paced.step(0)
+                    try transport.deleteSnapshotFile(name)
+                }
+            }
+            return true
+        } catch let error as StoreError where ![.cancelled, .user, .closed, .outOfMemory].contains(error.code) {
+            result.problems.append(ExchangeProblem(name: "snapshots", error: error))
+            return false
+        }
+    }
+    private static func isOurs(_ manifest: [UInt8]) -> Bool {
+        let format = text("format", in: manifest)
+        return format == SnapshotLimits.format || format == SnapshotLimits.hollowFormat
+    }
+    /// Returns a member of a manifest; nil if it has none.
+    private static func text(_ name: StaticString, in manifest: [UInt8]) -> String? {
+        var found: String?
+        try? manifest.withUnsafeBytes { bytes in
+            var reader = JSONReader(bytes)
+            try reader.beginObject()
+            while let member = try reader.nextMember() {
+                if try reader.equals(member, name) {
+                    found = String(decoding: try reader.string(), as: UTF8.self)
+                } else {
+                    try reader.skip()
+                }
+            }
+        }
+        return found
     }
 
     /// Returns whether the listing shows fewer bytes for a version of the store than its files can have: an upload was cut short and

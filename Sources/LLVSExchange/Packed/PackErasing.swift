@@ -52,6 +52,9 @@ struct PackErasing {
         !run.state.erasing.packs.isEmpty || run.state.erasing.mustLookForParts || !run.state.erasing.parts.isEmpty
     }
 
+    /// Whether all packs of the place were noted since the last order came, and none has bytes that orders name.
+    var isClean: Bool { get throws { try !areOrdersNew() && !isNeeded } }
+
     /// Replaces the noted packs that have bytes which orders name, and deletes them, and then the parts of large values with such bytes.
     func clean() throws {
         if !run.state.erasing.packs.isEmpty { try cleanPacks() }

@@ -23,6 +23,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     private let lock = Lock(.leaf)
     private var mustForget = false
     private var status: RemoteStatus?
+    private var isClean: Bool?
     /// Until then a send needs no listing of its own, since a retrieve has just made one.
     private var freshUntil = -Double.infinity
     /// The full listing of that retrieve.
@@ -42,6 +43,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
     var keys: PackedKeys? { place.keys }
     package var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package var keepsDeletedFiles: Bool { !files.capabilities.isNear }
+    package var arePacksClean: Bool? { lock.withLock { isClean } }
     package func knownAccount() throws -> String? { try files.account(nil) }
     package func notedPlace(in store: Store) throws -> String { try spelling.place(in: store) }
     private func known(of store: Store) throws -> PackedState? {
@@ -65,8 +68,8 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         let run = try PackedRun(store, place, notes, control, doing: what)
         if seedsAnew { run.state.seedsAnew = true }
         defer {
-            let known = RemoteStatus(run.state)
-            lock.withLock { status = run.state.roots.isEmpty ? nil : known }
+            let known = RemoteStatus(run.state), isClean = try? run.erasing.isClean
+            lock.withLock { (status, self.isClean) = run.state.roots.isEmpty ? (nil, nil) : (known, isClean) }
         }
         do {
             let result = try body(run)
@@ -121,9 +124,10 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         }
         guard isBridge else { return result }
         bridge.leave(left)
-        let others = try exchangeBeside(store).send(control: control)
+        let beside = exchangeBeside(store), others = try beside.send(control: control)
         let there = bridge.areThere(of: left)
         if !there.isEmpty { try run(store, what, control) { run in for id in there { run.state.bridging[id] = nil } } }
+        if !beside.areFilesClean { lock.withLock { isClean = false } }
         return PackedTransport.joined(result, others)
     }
 
@@ -135,6 +139,7 @@ package final class PackedTransport: StoreTransport, TellingTransport, @unchecke
         options.hasNoOtherReaders = true
         let versions = RemoteTransport(files, choose: bridge.toSend), made = Exchange(store: store, transport: versions, options: options)
         versions.restorationState = lock.withLock { besideState }
+        made.isBesidePacks = true
         lock.withLock { beside = made }
         return made
     }

@@ -79,13 +79,25 @@ package protocol TellingTransport: ExchangeTransport {
     var counts: RemoteCounts { get }
     /// The status as of the last exchange; nil: there was none, or the place has no packs.
     var remoteStatus: RemoteStatus? { get }
+    /// Whether the service may keep deleted files, or old versions of files.
+    var keepsDeletedFiles: Bool { get }
+    /// Whether no pack at the place has bytes that orders to erase name, as of the last exchange; nil: there was none, or there are no
+    /// packs.
+    var arePacksClean: Bool? { get }
     /// Returns the account whose place it is, as far as known without a request; nil if the address implies it.
     func knownAccount() throws -> String?
     /// Returns the name of the place in the notes of a store.
     func notedPlace(in store: Store) throws -> String
 }
-extension RemoteTransport: TellingTransport { package var remoteStatus: RemoteStatus? { nil } }
-extension AutomaticTransport: TellingTransport { package var remoteStatus: RemoteStatus? { packs.remoteStatus } }
+extension RemoteTransport: TellingTransport {
+    package var remoteStatus: RemoteStatus? { nil }
+    package var arePacksClean: Bool? { nil }
+}
+extension AutomaticTransport: TellingTransport {
+    package var remoteStatus: RemoteStatus? { packs.remoteStatus }
+    package var keepsDeletedFiles: Bool { packs.keepsDeletedFiles }
+    package var arePacksClean: Bool? { packs.arePacksClean }
+}
 
 extension Exchange {
     /// Returns what this device knows of the place, as of the store's last exchange there. Makes no request.

@@ -54,6 +54,7 @@ extension Store {
             try PackStream.frame(0, sum.count, sum.finish()).withUnsafeBytes(write)
             if !ids.isEmpty { try control.check(.sending, ids.count, of: ids.count, doing: what) }
             result.problems = ExchangeProblem.inOrder(result.problems)
+            if !result.versions.isEmpty { orders.note([NotedPlace(.stream, "streams of \(description)")]) }
             return result.counting()
         }
     }

@@ -59,6 +59,7 @@ public final class RemoteTransport: PacedTransport, SharingTransport, AddressedT
 
     public var description: String { files.description }
     package var counts: RemoteCounts { files.counts }
+    package var keepsDeletedFiles: Bool { !files.capabilities.isNear }
     package func notedPlace(in store: Store) throws -> String { try spelling.place(in: store) }
     package func knownAccount() throws -> String? { try files.account(nil) }
 

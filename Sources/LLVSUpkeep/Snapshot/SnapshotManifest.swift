@@ -21,6 +21,9 @@ public struct SnapshotManifest: Hashable, Sendable {
     /// The SHA-256 over all chunks in order, in hexadecimal, if a foreign snapshot has it.
     public var sha256: String?
 
+    /// The SHA-256, in lower-case hexadecimal, of the names of the orders to erase whose bytes it lacks (`Orders.markOfSnapshots`).
+    var orders: String?
+
     /// Whether another implementation made it.
     public var isForeign: Bool { format != Snapshots.format && format != SnapshotLimits.hollowFormat }
     /// Whether this implementation can restore it.
@@ -39,7 +42,9 @@ public struct SnapshotManifest: Hashable, Sendable {
             if i > 0 { append(",") }
             string(digest)
         }
-        append("]}")
+        append("]")
+        if let orders { append(",\"orders\":"); string(orders) }
+        append("}")
         return out
     }
 
@@ -69,6 +74,8 @@ public struct SnapshotManifest: Hashable, Sendable {
                         totalSize = try reader.unsigned()
                     } else if try reader.equals(member, "sha256") {
                         sha256 = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self)
+                    } else if try reader.equals(member, SnapshotLimits.ordersName) {
+                        orders = try reader.skipNull() ? nil : String(decoding: try reader.string(), as: UTF8.self)
                     } else if try reader.equals(member, "chunkDigests"), format.isEmpty || !isForeign {
                         chunkDigests = try SnapshotManifest.digests(&reader)
                     } else {

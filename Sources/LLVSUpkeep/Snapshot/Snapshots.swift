@@ -118,6 +118,8 @@ public struct Snapshots: Sendable {
         if let transport = transport as? any AddressedTransport {
             try KnownPlace.checkForSnapshot(of: store, transport, control)
         }
+        // Orders that come meanwhile are not among them.
+        let orders = try store.orders.markOfSnapshots().map { Hex.text(of: $0) }
         let ids = try store.allVersionIDs(control: control)
         let prefix = Snapshots.ours
         // Without a manifest a reader finds no snapshot, instead of a mixture of two.
@@ -146,6 +148,7 @@ public struct Snapshots: Sendable {
         manifest.chunkDigests = writer.digests
         manifest.chunkCount = UInt64(writer.digests.count)
         manifest.totalSize = writer.totalSize
+        manifest.orders = orders
         let paced = control.within(.writing, ids.count, of: ids.count).paced(
             .writing, doing: "Writing a snapshot to \(transport.description)")
         let stale = try staleFiles(Set(writer.digests.indices.map { prefix + SnapshotLimits.chunkName($0) }), paced)

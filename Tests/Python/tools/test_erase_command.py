@@ -24,7 +24,7 @@ def test_erasing(llvs_run: Run, tmp_path: Path) -> None:
     assert "would erase 2 values of 2 versions" in llvs_("erase", "secret", "--dry-run")
     assert llvs_("get", "secret") == "xyzzy 2"
     told = llvs_("erase", "secret", "--why", "a test")
-    assert "erased 2 values of 2 versions" in told and "backups keep" in told
+    assert "erased 2 values of 2 versions" in told and "out of reach: backups" in told
     # The current version of the command is the one that removes the value.
     assert "secret" not in llvs_("ls") and "a" in llvs_("ls")
     assert "erased" in llvs_("get", "secret", "--at", first.id, code=3)
@@ -89,3 +89,31 @@ def test_forgetting_by_a_policy(llvs_run: Run, tmp_path: Path) -> None:
     assert shape["values"] == 0 and {row["rule"] for row in shape["rows"]} >= {"heads", "days", "unsent"}
     llvs_("get", "a", "--at", first.id, code=3)
     assert "keeps: everything" in llvs_("forgetting", "--keep", "all")
+
+
+def test_stewards(llvs_run: Run, tmp_path: Path) -> None:
+    """Two of two stewards sign, each with a file; the report says where else the bytes may be."""
+    path, seeds = tmp_path / "notes.llvs", [tmp_path / "one", tmp_path / "two"]
+    for number, seed in enumerate(seeds):
+        seed.write_bytes(bytes([number]) * 32)
+    keys = [llvs.Store.steward_key(seed.read_bytes()).hex() for seed in seeds]
+    with llvs.Coordinator(path, exchange=tmp_path / "place") as notes:
+        notes.save(insert={"a": b"one", "secret": b"xyzzy 1"})
+        notes.exchange()
+
+    def llvs_(*given: str, code: int = 0) -> str:
+        done = llvs_run("-s", str(path), *given, code=code)
+        return done.out + done.err
+
+    given = [word for key in keys for word in ("--key", key)]
+    assert "give the mode" in llvs_("forgetting", *given, code=2)
+    assert "stewards" in llvs_("forgetting", "stewards", *given, "--need", "2")
+    assert llvs_run("-s", str(path), "forgetting", "--json").json["erase"]["keys"] == keys
+    assert "pending: " in llvs_("erase", "secret", "--signer", str(seeds[0]), "--dry-run")
+    order = llvs_run("-s", str(path), "erase", "secret", "--signer", str(seeds[0]), "--json").json["orders"][0].rpartition("/")[2]
+    assert "--signer" in llvs_("erasures", "sign", order, code=2)
+    assert "--signer" in llvs_("erasures", "keep", order, "--signer", str(seeds[1]), code=2)
+    assert "followed" in llvs_("erasures", "sign", order, "--signer", str(seeds[1]))
+    shown = llvs_run("-s", str(path), "erasures", "--json").json
+    assert [one["signatures"] for one in shown] == [1, 2] and shown[1]["needed"] == 2
+    assert "until this device exchanges with it" in llvs_("erasures", "--places")

@@ -73,6 +73,17 @@ struct EraseOptions {
     std::optional<std::string> replacement;
     std::string why;
     bool dry_run = false;
+    /// For the mode "stewards": the private key of a steward, 32 bytes.
+    std::string signer;
+};
+
+/// Where bytes that an order to erase names may be, beside the store; see llvs_erasure_place.
+struct ErasurePlace {
+    std::string name;
+    llvs_erasure_reach reach = LLVS_ERASURE_OUT_OF_REACH;
+    llvs_erasure_reason reason = LLVS_ERASURE_REASON_NONE;
+    /// In seconds since 1970; 0: not known.
+    double last_seen = 0;
 };
 
 /// What was erased, or would be; see llvs_erase_report.
@@ -81,6 +92,8 @@ struct EraseReport {
     std::vector<std::string> orders, made;
     /// Where the bytes still are in the store, and what has to happen so that they go.
     std::vector<std::string> waiting;
+    /// Where else the bytes may be.
+    std::vector<ErasurePlace> places;
 };
 
 /// How to forget values; see llvs_forget_options.
@@ -115,6 +128,10 @@ struct Erasure {
     bool of_other = false;
     /// When an announced order is followed, in seconds since 1970; else 0.
     double due = 0;
+    /// Where else the bytes may be.
+    std::vector<ErasurePlace> places;
+    /// For the mode "stewards": how many signed it, and how many must.
+    std::uint32_t signatures = 0, needed = 0;
 };
 
 /// An item that could not be exchanged or restored, and why.

@@ -320,6 +320,7 @@ public:
         given.containing = detail::bytes(options.containing);
         if (options.replacement) given.replacement = detail::bytes(*options.replacement);
         given.why = detail::bytes(options.why);
+        given.signer = detail::bytes(options.signer);
         llvs_erase_report *raw_report = nullptr;
         detail::run([&](llvs_error **error) { return llvs_store_erase(raw(), &given, control, &raw_report, error); });
         detail::Handle<llvs_erase_report, llvs_erase_report_free> owned(raw_report);
@@ -337,7 +338,8 @@ public:
                 found.unread,
                 texts(found.orders, found.order_count),
                 texts(found.made, found.made_count),
-                texts(found.waiting, found.waiting_count)};
+                texts(found.waiting, found.waiting_count),
+                places(found.places, found.place_count)};
     }
     /// Forgets the values that the policy of the store does not keep; see llvs_store_forget.
     ForgetReport forget(const ForgetOptions &options = {}, const llvs_control *control = nullptr) {
@@ -364,13 +366,30 @@ public:
         for (std::size_t i = 0; i < raw_list->count; i++) {
             const llvs_erasure &one = *raw_list->items[i];
             found.push_back({detail::string(one.id), detail::string(one.version), detail::string(one.made), detail::string(one.why),
-                             one.values, one.followed != 0, one.state, one.of_other != 0, one.due});
+                             one.values, one.followed != 0, one.state, one.of_other != 0, one.due,
+                             places(one.places, one.place_count), one.signatures, one.needed});
         }
         return found;
     }
     /// Follows, or keeps the bytes of, an order of another device; see llvs_store_decide_erasure.
     void decide_erasure(std::string_view order, llvs_erasure_decision decision) {
         detail::run([&](llvs_error **error) { return llvs_store_decide_erasure(raw(), detail::bytes(order), decision, error); });
+    }
+    /// Signs an order to erase as a further steward, and returns the id of the order with the signature; see llvs_store_sign_erasure.
+    std::string sign_erasure(std::string_view order, std::string_view signer) {
+        return detail::taken([&](llvs_buffer *id, llvs_error **error) {
+            return llvs_store_sign_erasure(raw(), detail::bytes(order), detail::bytes(signer), id, error);
+        });
+    }
+    /// Orders that other stewards sign from now on, and returns the id of the order; see llvs_store_change_stewards.
+    std::string change_stewards(std::string_view policy, std::string_view signer) {
+        return detail::taken([&](llvs_buffer *id, llvs_error **error) {
+            return llvs_store_change_stewards(raw(), detail::bytes(policy), detail::bytes(signer), id, error);
+        });
+    }
+    /// Returns the public key of a steward; see llvs_steward_key.
+    static std::string steward_key(std::string_view seed) {
+        return detail::taken([&](llvs_buffer *key, llvs_error **error) { return llvs_steward_key(detail::bytes(seed), key, error); });
     }
     /// Sets whose orders to erase count on this device, and what it keeps; see llvs_store_set_forgetting.
     void set_forgetting(std::string_view policy, const std::vector<std::string> &secrets = {}) {
@@ -402,6 +421,13 @@ public:
     }
 
 private:
+    static std::vector<ErasurePlace> places(const llvs_erasure_place *const *start, std::size_t count) {
+        std::vector<ErasurePlace> copied;
+        for (std::size_t i = 0; i < count; i++) {
+            copied.push_back({detail::string(start[i]->name), start[i]->reach, start[i]->reason, start[i]->last_seen});
+        }
+        return copied;
+    }
     template <typename Body>
     void walk_history(const HistoryOptions &options, std::string_view value_id, Body body) const {
         std::vector<llvs_bytes> from, hiding;

@@ -61,13 +61,16 @@ struct SyncStatus {
     std::vector<SyncPlace> places;
     /// While packs are retrieved or sent; 0 if not counted.
     std::uint64_t bytes_done = 0, bytes_total = 0;
+    /// The orders to erase that count here, by where they stand; see llvs_sync_status.
+    std::uint64_t erasures_followed = 0, erasures_waiting = 0, erasures_announced = 0, erasures_held = 0;
 
     SyncStatus() = default;
     explicit SyncStatus(const llvs_sync_status &raw)
         : state(raw.state), reason(raw.reason), stage(raw.stage), completed(raw.completed), total(raw.total), next_round(raw.next_round),
           last_success(raw.last_success), rounds(raw.rounds), retrieved(raw.retrieved), sent(raw.sent),
           merge_code(llvs_error_code(raw.merge_error)), merge_message(llvs_error_message(raw.merge_error)), bytes_done(raw.bytes_done),
-          bytes_total(raw.bytes_total) {
+          bytes_total(raw.bytes_total), erasures_followed(raw.erasures_followed), erasures_waiting(raw.erasures_waiting),
+          erasures_announced(raw.erasures_announced), erasures_held(raw.erasures_held) {
         for (std::size_t i = 0; i < raw.place_count; i++) {
             const llvs_sync_place &one = *raw.places[i];
             places.push_back({detail::string(one.place), one.reason, one.failures, one.retry_at, one.last_success,

@@ -13,6 +13,8 @@ package struct EraseOrder {
     var what: [VersionID: [Int]]
     /// Text of the caller.
     var why: [UInt8]
+    /// Stewards that replace those of the policies of devices. Nil for orders that name values.
+    var stewards: Stewards?
 
     /// The value id for its bytes.
     static func id(of json: [UInt8]) -> ValueID { ValueID(unchecked: prefix + Array(name(of: json).utf8)) }
@@ -24,6 +26,7 @@ package struct EraseOrder {
     var json: [UInt8] {
         var out = Array("{\"format\":1,\"made\":".utf8)
         made.withUnsafeBytes { JSONString.append($0, to: &out) }
+        if let stewards { out += Array(",\"stewards\":{\(stewards.keysMember),\(stewards.needMembers)}".utf8) }
         out += Array(",\"what\":[".utf8)
         var isFirst = true
         for (version, changes) in what.sorted(by: { $0.key < $1.key }) {
@@ -63,7 +66,7 @@ package struct EraseOrder {
     /// Nil if the bytes are no order of this format.
     init?(_ json: [UInt8]) {
         guard json.count <= EraseOrder.mostBytes else { return nil }
-        var made: [UInt8] = [], why: [UInt8] = [], what: [VersionID: [Int]] = [:], format: UInt64?
+        var made: [UInt8] = [], why: [UInt8] = [], what: [VersionID: [Int]] = [:], format: UInt64?, stewards: Stewards?
         do {
             try json.withUnsafeBytes { bytes in
                 var reader = JSONReader(bytes)
@@ -75,6 +78,11 @@ package struct EraseOrder {
                         made = try reader.string()
                     } else if try reader.equals(key, "why") {
                         why = try reader.string()
+                    } else if try reader.equals(key, "stewards") {
+                        var read = Stewards()
+                        try reader.beginObject()
+                        while let key = try reader.nextMember() { if try !read.read(key, &reader) { try reader.skip() } }
+                        stewards = read
                     } else if try reader.equals(key, "what") {
                         try reader.beginArray()
                         while try reader.nextElement() {
@@ -99,8 +107,9 @@ package struct EraseOrder {
                 try reader.end()
             }
         } catch { return nil }
-        guard format == 1 else { return nil }
+        guard format == 1, stewards?.areValid ?? true else { return nil }
         self.init(made: made, what: what, why: why)
+        self.stewards = stewards
     }
 
     /// Returns a time in seconds since 2001-01-01 UTC as text: "2026-11-28T06:00:00Z".

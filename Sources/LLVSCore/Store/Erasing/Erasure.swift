@@ -14,6 +14,9 @@ public struct ErasureQuery: Sendable {
     public var why = ""
     /// The most bytes of `why`.
     public static let mostWhy = 65_536
+    /// For the mode "stewards": the private key (the seed of Ed25519, 32 bytes) of a steward who signs the order. Empty: it is not signed,
+    /// and counts on this device alone.
+    public var signer: [UInt8] = []
     /// Erases nothing.
     public init() {}
 }
@@ -38,6 +41,8 @@ public struct ErasureReport: Hashable, Sendable {
     public var made: [VersionID] = []
     /// Where the bytes still are, and what has to happen so that they go. Empty: nothing in this store has them any more.
     public var waiting: [String] = []
+    /// Where else the bytes may be, as far as this device knows. Of a dry run: before the order is made. Empty if nothing was found.
+    public var places: [ErasurePlace] = []
     /// Creates the report of an erasure that found nothing.
     public init() {}
 }
@@ -58,6 +63,8 @@ public struct Erasure: Hashable, Sendable {
         case kept
         /// The policy of this device does not let the order count: it has no effect here.
         case notValid
+        /// It has no effect yet: more stewards must sign it (`Store.signErasure`).
+        case unsigned
     }
     /// The id of the value whose bytes are the order.
     public var id: ValueID
@@ -75,8 +82,20 @@ public struct Erasure: Hashable, Sendable {
     public var isOfOther: Bool
     /// When an announced order is followed, in seconds since 2001-01-01 UTC; 0 for the others.
     public var due: Double
+    /// For the mode "stewards": how many stewards signed it, and how many must.
+    public var signatures: UInt32 = 0, needed: UInt32 = 0
+    /// Where else the bytes may be, as far as this device knows. Empty if the order does not count here.
+    public var places: [ErasurePlace] = []
     /// Whether nothing in the store has the bytes any more.
     public var isFollowed: Bool { state == .followed }
+}
+
+/// How many orders to erase count on a device, by where they stand.
+public struct ErasureCounts: Hashable, Sendable {
+    /// Followed; to be followed; waiting for the end of their delay; waiting for a decision (`Store.decideErasure`).
+    public var followed: UInt64 = 0, waiting: UInt64 = 0, announced: UInt64 = 0, held: UInt64 = 0
+    /// Counts of a store without orders.
+    public init() {}
 }
 
 /// What to do with an order of another device.

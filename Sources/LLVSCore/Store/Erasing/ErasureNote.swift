@@ -107,6 +107,13 @@ struct ErasureNote: Equatable {
         return out
     }
 
+    /// Pins other stewards, as an order says.
+    mutating func replaceStewards(by stewards: Stewards, _ line: Line) {
+        policy.stewards = stewards
+        policy.number &+= 1
+        lines.append(line)
+    }
+
     /// Whether it has room for further orders of these sizes.
     func hasRoom(for orders: [[UInt8]]) -> Bool {
         lines.count + orders.count <= ErasureNote.most && orders.reduce(bytes.count) { $0 + $1.count + 256 } <= ErasureNote.mostBytes

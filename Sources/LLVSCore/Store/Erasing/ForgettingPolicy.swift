@@ -6,6 +6,8 @@ struct ForgettingPolicy: Equatable {
         case nobody
         /// it is signed with a secret that the devices share.
         case members
+        /// enough stewards signed it.
+        case stewards
         /// it is in a version.
         case anyone
     }
@@ -14,6 +16,8 @@ struct ForgettingPolicy: Equatable {
     var delay: UInt64 = 0
     /// Derived from the secrets. Orders are signed with the first, and checked with all.
     var keys: [[UInt8]] = []
+    /// The keys of those who sign, in the mode `stewards`.
+    var stewards = Stewards()
     /// How often a policy was pinned on this device.
     var number: UInt64 = 0
     /// What is kept; nil: everything.
@@ -28,7 +32,11 @@ struct ForgettingPolicy: Equatable {
 
     /// The JSON of the policy, without the secrets.
     var json: [UInt8] {
-        let erase = "{\"erase\":{\(delay > 0 ? "\"delay\":\(delay)," : "")\"mode\":\"\(mode.rawValue)\"}"
+        var members = delay > 0 ? ["\"delay\":\(delay)"] : []
+        if mode == .stewards { members.append(stewards.keysMember) }
+        members.append("\"mode\":\"\(mode.rawValue)\"")
+        if mode == .stewards { members.append(stewards.needMembers) }
+        let erase = "{\"erase\":{\(members.joined(separator: ","))}"
         return Array(erase.utf8) + (keep.map { Array(",\"keep\":".utf8) + $0.json } ?? []) + [UInt8(ascii: "}")]
     }
 
@@ -53,7 +61,7 @@ struct ForgettingPolicy: Equatable {
         if new.hasKeep { policy.keep = new.keep }
         (policy.hasErase, policy.hasKeep) = (true, policy.keep != nil)
         if new.hasErase {
-            (policy.mode, policy.delay) = (new.mode, new.delay)
+            (policy.mode, policy.delay, policy.stewards) = (new.mode, new.delay, new.stewards)
             try policy.set(secrets)
         } else if !secrets.isEmpty {
             throw ForgettingPolicy.invalid("has secrets, which only \"erase\" uses")
@@ -94,7 +102,7 @@ struct ForgettingPolicy: Equatable {
     }
 
     private mutating func readErase(_ reader: inout JSONReader) throws {
-        var said: [UInt8]?, hasDelay = false
+        var said: [UInt8]?, hasDelay = false, hasStewards = false
         try reader.beginObject()
         while let key = try reader.nextMember() {
             if said == nil, try reader.equals(key, "mode") {
@@ -103,16 +111,22 @@ struct ForgettingPolicy: Equatable {
                 hasDelay = true
                 delay = try reader.unsigned()
             } else {
-                for name: StaticString in ["keys", "need"] where try reader.equals(key, name) { throw ForgettingPolicy.stewards }
-                throw try ForgettingPolicy.unknown(reader.string(key))
+                guard try stewards.read(key, &reader) else { throw try ForgettingPolicy.unknown(reader.string(key)) }
+                hasStewards = true
             }
         }
         let name = String(decoding: said ?? [], as: UTF8.self)
-        if name == "stewards" { throw ForgettingPolicy.stewards }
         guard let found = Mode(rawValue: name) else {
-            throw ForgettingPolicy.invalid("has no \"mode\" of \"nobody\", \"members\" and \"anyone\"")
+            throw ForgettingPolicy.invalid("has no \"mode\" of \"nobody\", \"members\", \"stewards\" and \"anyone\"")
         }
         mode = found
+        guard mode == .stewards ? stewards.areValid : !hasStewards else {
+            throw ForgettingPolicy.invalid(
+                mode == .stewards
+                    ? "of the mode \"stewards\" needs \"keys\", 1 to \(Stewards.most) public keys of Ed25519 in hexadecimal, each once, "
+                        + "and may have \"need\", from 1 to their number"
+                    : "has \"keys\", \"need\" or \"step\", which only \"stewards\" uses")
+        }
         guard delay <= ForgettingPolicy.mostDelay else {
             throw ForgettingPolicy.invalid("has a delay of \(delay) seconds; at most \(ForgettingPolicy.mostDelay) are allowed")
         }
@@ -125,9 +139,6 @@ struct ForgettingPolicy: Equatable {
         let text = PrintableText.escaping(String(decoding: name.prefix(100), as: UTF8.self))
         return invalid("has the member \"\(text)\", which is unknown, or there for the second time")
     }
-    private static let stewards = StoreError(
-        .unsupported, "A policy has the mode \"stewards\", which needs signatures that this library cannot check yet. Use \"members\".")
-
     // MARK: As a line of the note
 
     private static let word = Array("policy".utf8)
@@ -152,7 +163,7 @@ struct ForgettingPolicy: Equatable {
     // MARK: Signatures
 
     /// The bytes that are signed, for an order without `by`.
-    private static func signed(_ json: [UInt8]) -> [UInt8] {
+    static func signed(_ json: [UInt8]) -> [UInt8] {
         Array("llvs erase 1".utf8) + [0] + json.withUnsafeBytes { SHA256.digest($0) }
     }
     /// The name of a key in `by`.
@@ -165,8 +176,12 @@ struct ForgettingPolicy: Equatable {
         return Array("{\"by\":[{\"key\":\"\(ForgettingPolicy.name(of: key))\",\"signature\":\"\(signature)\"}],".utf8) + json.dropFirst()
     }
 
+    /// Returns whether an order may replace the stewards by these.
+    func allowsReplacing(by new: Stewards) -> Bool { mode == .stewards && new.step == stewards.step &+ 1 }
+
     /// Returns whether an order of another device counts on this one.
-    func allows(_ json: [UInt8]) -> Bool {
+    /// - Throws: `.unsupported` if stewards sign and there is no libcrypto.
+    func allows(_ json: [UInt8]) throws -> Bool {
         switch mode {
         case .nobody: return false
         case .anyone: return true
@@ -175,16 +190,17 @@ struct ForgettingPolicy: Equatable {
             let signed = ForgettingPolicy.signed(rest)
             return keys.contains { key in
                 let expected = HMAC.of(signed, key: key)
-                return signatures.contains { HMAC.equal($0, expected) }
+                return signatures.contains { HMAC.equal($0.signature, expected) }
             }
+        case .stewards: return try stewards.signers(of: json).count >= stewards.need
         }
     }
 }
 
 extension EraseOrder {
-    /// Returns an order without its member `by`, and the signatures in that; nil if it has none.
-    static func signatures(_ json: [UInt8]) -> (rest: [UInt8], signatures: [[UInt8]])? {
-        var start: Int?, end: Int?, signatures: [[UInt8]] = []
+    /// Returns an order without its member `by`, and the signatures in that with their keys; nil if it has none.
+    static func signatures(_ json: [UInt8]) -> (rest: [UInt8], signatures: [(key: [UInt8], signature: [UInt8])])? {
+        var start: Int?, end: Int?, signatures: [(key: [UInt8], signature: [UInt8])] = []
         do {
             try json.withUnsafeBytes { bytes in
                 var reader = JSONReader(bytes)
@@ -197,14 +213,18 @@ extension EraseOrder {
                     start = key.start - 1
                     try reader.beginArray()
                     while try reader.nextElement() {
+                        var by: [UInt8] = [], signature: [UInt8]?
                         try reader.beginObject()
                         while let key = try reader.nextMember() {
                             if try reader.equals(key, "signature") {
-                                if let signature = Hex.bytes(spelledBy: try reader.string()) { signatures.append(signature) }
+                                signature = Hex.bytes(spelledBy: try reader.string())
+                            } else if try reader.equals(key, "key") {
+                                by = Hex.bytes(spelledBy: try reader.string()) ?? []
                             } else {
                                 try reader.skip()
                             }
                         }
+                        if let signature { signatures.append((by, signature)) }
                     }
                 }
                 try reader.end()

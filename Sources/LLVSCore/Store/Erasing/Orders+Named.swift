@@ -18,6 +18,10 @@ extension Orders {
     /// Returns the SHA-256 of the names of these orders, which differs once there are others; nil if there are none.
     package func mark() throws -> [UInt8]? { try named().mark }
 
+    /// Returns the SHA-256 of the names of all orders that count for others: a snapshot of this store has no bytes that these name. Nil if
+    /// there are none.
+    package func markOfSnapshots() throws -> [UInt8]? { try named().markOfAll }
+
     // MARK: Sending
 
     /// Returns the indexes of the changes of a version whose bytes may be here, and are sent to nobody: orders that count here, and are not

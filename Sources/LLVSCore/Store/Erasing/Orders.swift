@@ -36,13 +36,14 @@ package struct Orders {
         if let changes = state.withLock({ $0.changes }) { return changes }
         let note = try note()
         var changes = NamedChanges()
-        var names: [String] = []
+        var names: [String] = [], all: [String] = []
         for line in note.lines {
             do {
                 guard let order = try order(line) else { continue }
-                let isForOthers = !line.json.isEmpty && note.policy.allows(line.json)
+                let isForOthers = isForOthers(line, note.policy)
                 let isErased = line.state == .open || line.state == .followed
                 if isErased, isForOthers { names.append(line.order) }
+                if isForOthers { all.append(line.order) }
                 for (version, indexes) in order.what {
                     if isErased { changes.erased[version, default: []] += indexes }
                     if isErased, isForOthers { changes.erasedAtPlaces[version, default: []] += indexes }
@@ -53,7 +54,11 @@ package struct Orders {
                 Log.write(.warning, "An order to erase values of \(store.description) cannot be read: \(error)")
             }
         }
-        if !names.isEmpty { changes.mark = Array(names.sorted().joined().utf8).withUnsafeBytes { SHA256.digest($0) } }
+        changes.names = names
+        func mark(_ names: [String]) -> [UInt8]? {
+            names.isEmpty ? nil : Array(names.sorted().joined().utf8).withUnsafeBytes { SHA256.digest($0) }
+        }
+        (changes.mark, changes.markOfAll) = (mark(names), mark(all))
         state.withLock { state in if state.known?.stamp == known.stamp { state.changes = changes } }
         return changes
     }
@@ -74,8 +79,10 @@ package struct Orders {
     func forget() { state.withLock { ($0.known, $0.changes, $0.complete) = (nil, nil, []) } }
 
     /// Returns the order of a line of the note; nil if it cannot be found.
-    func order(_ line: ErasureNote.Line) throws -> EraseOrder? {
-        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? EraseOrder(line.json) : nil }
+    func order(_ line: ErasureNote.Line) throws -> EraseOrder? { try json(of: line).flatMap(EraseOrder.init) }
+    /// Returns the bytes of the order of a line of the note; nil if they cannot be found.
+    func json(of line: ErasureNote.Line) throws -> [UInt8]? {
+        guard line.json.isEmpty else { return EraseOrder.name(of: line.json) == line.order ? line.json : nil }
         guard let place = store.recordPlaces(of: line.version).first else { return nil }
         let id = EraseOrder.id(named: line.order).bytes, unknown = MapEntry(version: 0, size: MapEntry.unknownSize, bodyOffset: 0)
         let json = try id.withUnsafeBytes { id -> [UInt8]? in
@@ -83,8 +90,26 @@ package struct Orders {
             return try store.records.withBody(place, unknown, id: id, stored: line.version) { Array($0) }
         }
         guard let json, EraseOrder.name(of: json) == line.order else { return nil }
-        return EraseOrder(json)
+        return json
     }
+    /// Returns whether the policy lets an order of the note count for others. An order of another device that counted here counted for
+    /// others, also if the stewards that signed it were replaced since.
+    private func isForOthers(_ line: ErasureNote.Line, _ policy: ForgettingPolicy) -> Bool {
+        guard !line.json.isEmpty else { return false }
+        guard policy.mode == .stewards else { return (try? policy.allows(line.json)) ?? false }
+        if line.came != nil { return true }
+        // Checking a signature takes a while.
+        let known = state.withLock { $0.allowed.number == policy.number ? $0.allowed.orders[line.order] : nil }
+        if let known { return known }
+        guard let isAllowed = try? policy.allows(line.json) else { return false }
+        state.withLock { state in
+            if state.allowed.number != policy.number { state.allowed = (policy.number, [:]) }
+            state.allowed.orders[line.order] = isAllowed
+        }
+        return isAllowed
+    }
+    /// Returns how many orders count here.
+    package func counts() throws -> ErasureCounts { try known()?.counts ?? ErasureCounts() }
     /// Returns whether an order is to be followed.
     func hasOpen() throws -> Bool {
         if storage.ordersStamp() != 0, let known = try known() { return known.hasOpen }
@@ -94,7 +119,7 @@ package struct Orders {
     func hasOpenNow() -> Bool { storage.ordersStamp() != 0 && (try? hasOpen()) ?? true }
 
     /// The seconds since 1970, by this device's clock.
-    private var now: UInt64 { UInt64(min(max(store.environment.clock() + Clock.secondsFrom1970To2001, 0), 1e15)) }
+    var now: UInt64 { UInt64(min(max(store.environment.clock() + Clock.secondsFrom1970To2001, 0), 1e15)) }
 
     // MARK: Orders of others
 
@@ -165,7 +190,7 @@ package struct Orders {
                     let name = EraseOrder.name(ofID: entry.id), !known.names.contains(name)
                 else { return }
                 let json = try store.records.withValue(entry, in: place, of: version) { Array($0) }
-                if let order = FoundOrder(name, version, json, allowedBy: known.policy) { found.append(order) }
+                if let order = try FoundOrder(name, version, json, allowedBy: known.policy) { found.append(order) }
             }
         } catch let error as StoreError where error.code.isOfOne || error.code.isGone {
             Log.write(.info, "Version \(version) of \(store.description) may have an order to erase values, and cannot be read: \(error)")
@@ -180,7 +205,7 @@ package struct Orders {
         for (i, item) in received.enumerated() where isValid(i) {
             for change in item.changes {
                 guard let json = change.order, let name = change.id.bytes.withUnsafeBytes(EraseOrder.name(ofID:)),
-                    !known.names.contains(name), let order = FoundOrder(name, item.version.id, json, allowedBy: known.policy)
+                    !known.names.contains(name), let order = try? FoundOrder(name, item.version.id, json, allowedBy: known.policy)
                 else { continue }
                 found.append(order)
             }
@@ -198,6 +223,7 @@ package struct Orders {
     /// Adds orders of others to the note.
     private func count(_ found: [FoundOrder]) throws -> Bool {
         guard !found.isEmpty else { return false }
+        if found.contains(where: { $0.order.stewards != nil }) { return try replaceStewards(found) }
         let sizes = try found.map { try sizeNamed(by: $0.order) }
         let all = store.lock.withRead { store.dag.rows.reduce(UInt64(0)) { $1.state == .live ? $0 &+ $1.valueDataSize : $0 } }
         let now = self.now, day = now / 86_400
@@ -239,6 +265,28 @@ package struct Orders {
         _ = try known()
         if isOpen { store.erasureState.withLock { $0.isNews = true } }
         return isOpen
+    }
+
+    /// Pins the stewards that an order names, if those of the policy signed it, and counts other orders by the new policy.
+    private func replaceStewards(_ found: [FoundOrder]) throws -> Bool {
+        let others = found.filter { $0.order.stewards == nil }
+        let isOpen = try count(others)
+        var isNew = false
+        try change { note in
+            for one in found where !note.lines.contains(where: { $0.order == one.name }) && note.hasRoom(for: [one.json]) {
+                guard let stewards = one.order.stewards, note.policy.allowsReplacing(by: stewards) else { continue }
+                note.replaceStewards(
+                    by: stewards,
+                    ErasureNote.Line(
+                        order: one.name, version: one.version, state: .followed, json: one.json,
+                        came: ErasureNote.Arrival(time: now, values: 0, bytes: 0)))
+                isNew = true
+            }
+        }
+        guard isNew else { return isOpen }
+        Log.write(.info, "The stewards of \(store.description) were replaced, as those before them signed.")
+        _ = try known()
+        return try readAll() || isOpen
     }
 
     /// Returns how many values an order names, and the bytes that they have here.
@@ -352,6 +400,7 @@ struct KnownOrders {
     let due: UInt64?
     /// Whether values were forgotten by a policy.
     let hasThinned: Bool
+    let counts: ErasureCounts
 
     init(_ stamp: UInt64, _ note: ErasureNote) {
         self.stamp = stamp
@@ -359,6 +408,17 @@ struct KnownOrders {
         hasThinned = note.hasThinned
         names = Set(note.lines.map(\.order))
         hasOpen = note.lines.contains { !$0.isFollowed }
+        var counts = ErasureCounts()
+        for line in note.lines {
+            switch line.state {
+            case .open: counts.waiting += 1
+            case .followed: counts.followed += 1
+            case .announced: counts.announced += 1
+            case .held: counts.held += 1
+            case .kept: break
+            }
+        }
+        self.counts = counts
         due = note.lines.filter { $0.state == .announced }.map { ($0.came?.time ?? 0) &+ note.policy.delay }.min()
     }
 }
@@ -371,6 +431,10 @@ struct NamedChanges {
     var withheld: [VersionID: [Int]] = [:]
     /// Their bytes are erased here and at places, and the SHA-256 of the names of these orders; nil if there are none.
     var erasedAtPlaces: [VersionID: [Int]] = [:], mark: [UInt8]?
+    /// These orders, in the order of the note.
+    var names: [String] = []
+    /// The SHA-256 of the names of all orders that count for others, also of those that are not followed here: their bytes are not sent.
+    var markOfAll: [UInt8]?
     /// Orders that others follow, too, name them.
     var ordered: [VersionID: [Int]] = [:]
 }
@@ -387,6 +451,8 @@ struct OrderState {
     var changes: NamedChanges?
     /// Versions whose states have all orders.
     var complete: Set<VersionID> = []
+    /// Whether a policy, by its number, lets orders count for others.
+    var allowed: (number: UInt64, orders: [String: Bool]) = (0, [:])
 }
 
 /// An order of another device that the policy of this one allows.
@@ -394,9 +460,10 @@ struct FoundOrder {
     let name: String, version: VersionID, json: [UInt8], order: EraseOrder
 
     /// Nil if it is none.
-    init?(_ name: String, _ version: VersionID, _ json: [UInt8], allowedBy policy: ForgettingPolicy) {
+    init?(_ name: String, _ version: VersionID, _ json: [UInt8], allowedBy policy: ForgettingPolicy) throws {
         // In the note it is part of a line.
-        guard !json.contains(where: { $0 < 0x20 }), EraseOrder.name(of: json) == name, let order = EraseOrder(json), policy.allows(json)
+        guard !json.contains(where: { $0 < 0x20 }), EraseOrder.name(of: json) == name, let order = EraseOrder(json),
+            order.stewards.map(policy.allowsReplacing(by:)) ?? true, try policy.allows(json)
         else { return nil }
         self.name = name; self.version = version; self.json = json; self.order = order
     }
@@ -405,6 +472,9 @@ struct FoundOrder {
 extension EraseOrder {
     /// Returns whether a value id is that of an order, which a merge keeps.
     package static func isNamed(by id: UnsafeRawBufferPointer) -> Bool { id.first == UInt8(ascii: "_") && id.starts(with: prefix) }
+
+    /// Returns the name in the id of an order.
+    static func name(in id: ValueID) -> String { String(decoding: id.bytes.dropFirst(prefix.count), as: UTF8.self) }
 
     /// Returns the name of the order that a value id names; nil if it names none.
     static func name(ofID id: UnsafeRawBufferPointer) -> String? {

@@ -34,6 +34,7 @@ extension Store {
         guard query.why.utf8.count <= ErasureQuery.mostWhy else {
             throw StoreError(.tooLarge, "The text of an order has more than \(ErasureQuery.mostWhy) bytes. Give a shorter one.")
         }
+        if !query.signer.isEmpty { try orders.check(signer: query.signer) }
         for id in query.ids {
             try id.bytes.withUnsafeBytes { try ValueID.check($0) }
             guard !id.bytes.starts(with: EraseOrder.reserved) else {
@@ -55,13 +56,22 @@ extension Store {
         // If something cannot be erased, the call fails before anything is ordered.
         let found = try findChanges(query, &report, paced)
         report.rewritten = UInt64(try ErasurePlan(found, in: self, paced).wholeCount)
-        if query.isDryRun { return report }
+        if query.isDryRun {
+            if !found.isEmpty { report.places = try orders.reach().places(of: nil, made: []) }
+            return report
+        }
         guard !found.isEmpty else {
             report.waiting = try followOrders(paced)
             return report
         }
-        try save(found, query, &report)
+        let policy = try orders.note().policy
+        let jsons = try EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8)).map {
+            query.signer.isEmpty ? policy.signed($0.json) : try policy.stewards.signing($0.json, also: [], with: query.signer)
+        }
+        try save(jsons, found, replacement: query.replacement, &report)
         report.waiting = try followOrders(.none)
+        let names = Set(report.orders), made = try orders.note().lines.first { names.contains(EraseOrder.id(named: $0.order)) }
+        report.places = try orders.reach().places(of: made, made: EraseOrder.text(ofTime: Clock.now()))
         return report
     }
 
@@ -69,10 +79,12 @@ extension Store {
 
     /// Saves the order, and removes or replaces the values that prevail at heads. The note comes first: an order that it names and that
     /// was not saved has no effect.
-    private func save(_ found: [VersionID: [Int]], _ query: ErasureQuery, _ report: inout ErasureReport) throws {
+    /// - Parameter came: when the orders came from another device; nil: they were made here.
+    func save(
+        _ jsons: [[UInt8]], _ found: [VersionID: [Int]], replacement: [UInt8]?, came: ErasureNote.Arrival? = nil,
+        _ report: inout ErasureReport
+    ) throws {
         let note = try orders.note()
-        let jsons = EraseOrder.divide(made: EraseOrder.text(ofTime: Clock.now()), what: found, why: Array(query.why.utf8))
-            .map { note.policy.signed($0.json) }
         guard note.hasRoom(for: jsons) else {
             throw StoreError(
                 .tooLarge,
@@ -87,7 +99,7 @@ extension Store {
             for (id, versions) in erased {
                 guard let entry = try id.bytes.withUnsafeBytes({ try maps.entry($0, at: head) }), versions.contains(entry.version)
                 else { continue }
-                changes.append(query.replacement.map { .update(id, data: $0) } ?? .remove(id))
+                changes.append(replacement.map { .update(id, data: $0) } ?? .remove(id))
             }
             if isFirst { changes += jsons.map { .insert(EraseOrder.id(of: $0), data: $0) } }
             guard !changes.isEmpty else { continue }
@@ -107,7 +119,7 @@ extension Store {
                 for json in jsons {
                     let name = EraseOrder.name(of: json)
                     note.lines.removeAll { $0.order == name }
-                    note.lines.append(ErasureNote.Line(order: name, version: made.id, isFollowed: false, json: json))
+                    note.lines.append(ErasureNote.Line(order: name, version: made.id, state: .open, json: json, came: came))
                 }
             }
         }

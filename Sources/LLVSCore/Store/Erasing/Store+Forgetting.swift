@@ -12,8 +12,9 @@ extension Store {
     /// - Parameters:
     ///   - policy: JSON with `erase` or `keep`, or both. What is left out stays as it is.
     ///     `{"erase":{"mode":"members","delay":3600}}`: The mode is "nobody" (the default: the orders of this device count),
-    ///     "members" (orders that are signed with a secret) or "anyone" (all orders). The delay is the seconds from the first sight of an
-    ///     order of another device until it is followed.
+    ///     "members" (orders that are signed with a secret), "stewards" (orders that `need` of the `keys` signed: public keys of Ed25519 in
+    ///     hexadecimal) or "anyone" (all orders). The delay is the seconds from the first sight of an order of another device until it is
+    ///     followed.
     ///     `{"keep":{"days":30,"daily":90}}`: see docs/forgetting.md, "Keeping by a policy". `{"keep":null}` keeps everything.
     ///   - secrets: for "members": what all devices share, 16 to 4,096 bytes each that nobody can guess, at most 16. Orders of this device
     ///     are signed with the first, those of others checked with all. A key made of each is stored beside the records.
@@ -29,6 +30,7 @@ extension Store {
                     + "Copy the store to one in files or in SQLite, and set the policy there.")
         }
         let given = try ForgettingPolicy(json: policy)
+        if given.mode == .stewards { _ = try Ed25519(for: "orders to erase in \(description)") }
         try reloadHistory()
         try orders.change { note in note.policy = try note.policy.replaced(by: given, secrets: secrets) }
         _ = try orders.known()
@@ -73,21 +75,35 @@ extension Store {
     /// - Throws: errors of reading them.
     public func erasures() throws -> [Erasure] {
         try checkOpen()
-        let orders = orders, note = try orders.note()
-        var found = try note.lines.compactMap { line in
-            try orders.order(line).map {
-                Erasure($0, EraseOrder.id(named: line.order), line.version, Erasure.State(line.state), line.came, note.policy)
-            }
+        let orders = orders, note = try orders.note(), reach = try orders.reach()
+        var found = try note.lines.compactMap { line -> Erasure? in
+            guard let json = try orders.json(of: line), let order = EraseOrder(json) else { return nil }
+            var one = Erasure(order, EraseOrder.id(named: line.order), line.version, Erasure.State(line.state), line.came, note.policy)
+            one.count(json, note.policy)
+            one.places = reach.places(of: line, made: order.made)
+            return one
         }
-        var names = Set(note.lines.map(\.order))
+        // An order with fewer signatures of stewards than one that counts says the same.
+        func body(_ json: [UInt8]) -> [UInt8] { (EraseOrder.signatures(json)?.rest ?? json).withUnsafeBytes { SHA256.digest($0) } }
+        let isSigned = note.policy.mode == .stewards, names = Set(note.lines.map { EraseOrder.id(named: $0.order) })
+        let bodies = isSigned ? Set(note.lines.map { body($0.json) }) : []
+        for (id, stored) in try ordersAtHeads() where !names.contains(id) && found.count < ErasureNote.most {
+            let line = ErasureNote.Line(order: EraseOrder.name(in: id), version: stored, isFollowed: false, json: [])
+            let json = try? orders.json(of: line), order = json.flatMap(EraseOrder.init)
+            if isSigned, let json, bodies.contains(body(json)) { continue }
+            var one = Erasure(order ?? EraseOrder(made: [], what: [:], why: []), id, stored, .notValid, .none, note.policy)
+            if let json { one.count(json, note.policy) }
+            if one.signatures > 0 { one.state = .unsigned }
+            found.append(one)
+        }
+        return found
+    }
+
+    /// Returns the orders that prevail at heads, with the versions that stored them, those at the newest head first.
+    func ordersAtHeads() throws -> [(id: ValueID, version: VersionID)] {
+        var found: [(ValueID, VersionID)] = [], known: Set<ValueID> = []
         for head in lock.withRead({ dag.headOrdinals.sorted { dag.isNewer($0, $1) } }) {
-            for (id, ordinal) in try ordersPrevailing(at: head) {
-                let name = String(decoding: id.bytes.dropFirst(EraseOrder.prefix.count), as: UTF8.self)
-                guard found.count < ErasureNote.most, names.insert(name).inserted else { continue }
-                let stored = versionID(ordinal), line = ErasureNote.Line(order: name, version: stored, isFollowed: false, json: [])
-                let order = try? orders.order(line)
-                found.append(Erasure(order ?? EraseOrder(made: [], what: [:], why: []), id, stored, .notValid, .none, note.policy))
-            }
+            for (id, ordinal) in try ordersPrevailing(at: head) where known.insert(id).inserted { found.append((id, versionID(ordinal))) }
         }
         return found
     }
@@ -106,6 +122,11 @@ extension Store {
 }
 
 extension Erasure {
+    /// Counts the signatures of stewards.
+    fileprivate mutating func count(_ json: [UInt8], _ policy: ForgettingPolicy) {
+        guard policy.mode == .stewards else { return }
+        (signatures, needed) = (UInt32((try? policy.stewards.signers(of: json).count) ?? 0), UInt32(policy.stewards.need))
+    }
     fileprivate init(
         _ order: EraseOrder, _ id: ValueID, _ version: VersionID, _ state: State, _ came: ErasureNote.Arrival?, _ policy: ForgettingPolicy
     ) {

@@ -165,6 +165,14 @@ class SyncStatus(NamedTuple):
     bytes_done: int = 0
     #: The bytes to transfer in total, as far as known. Both numbers begin at 0 in each part of a round, and do not decrease within it.
     bytes_total: int = 0
+    #: The orders to erase that were followed here: `Store.erasures` lists them.
+    erasures_followed: int = 0
+    #: Those to be followed.
+    erasures_waiting: int = 0
+    #: Those of other devices that are followed once their delay is over.
+    erasures_announced: int = 0
+    #: Those of other devices that wait for `Store.decide_erasure`.
+    erasures_held: int = 0
 
 
 class SyncEvent(NamedTuple):
@@ -355,6 +363,10 @@ def _status(address: int) -> SyncStatus:
         tuple(_place(one) for one in _pages.addresses(found.places, found.place_count)),
         found.bytes_done,
         found.bytes_total,
+        found.erasures_followed,
+        found.erasures_waiting,
+        found.erasures_announced,
+        found.erasures_held,
     )
 
 

@@ -240,6 +240,18 @@ class llvs_erase_options(ctypes.Structure):
         ("containing", llvs_bytes),
         ("replacement", llvs_bytes),
         ("why", llvs_bytes),
+        ("signer", llvs_bytes),
+    ]
+
+
+class llvs_erasure_place(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reach", c_uint32),
+        ("reason", c_uint32),
+        ("reserved", c_uint32),
+        ("name", llvs_bytes),
+        ("last_seen", c_double),
     ]
 
 
@@ -259,6 +271,8 @@ class llvs_erase_report(ctypes.Structure):
         ("made_count", c_size_t),
         ("waiting", c_void_p),
         ("waiting_count", c_size_t),
+        ("places", c_void_p),
+        ("place_count", c_size_t),
     ]
 
 
@@ -274,6 +288,10 @@ class llvs_erasure(ctypes.Structure):
         ("state", c_uint32),
         ("of_other", c_uint32),
         ("due", c_double),
+        ("places", c_void_p),
+        ("place_count", c_size_t),
+        ("signatures", c_uint32),
+        ("needed", c_uint32),
     ]
 
 
@@ -835,6 +853,10 @@ class llvs_sync_status(ctypes.Structure):
         ("place_count", c_size_t),
         ("bytes_done", c_uint64),
         ("bytes_total", c_uint64),
+        ("erasures_followed", c_uint64),
+        ("erasures_waiting", c_uint64),
+        ("erasures_announced", c_uint64),
+        ("erasures_held", c_uint64),
     ]
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         Damage as Damage,
         EraseReport as EraseReport,
         Erasure as Erasure,
+        ErasurePlace as ErasurePlace,
+        ErasureReach as ErasureReach,
+        ErasureReason as ErasureReason,
         ErasureState as ErasureState,
         ForgetReport as ForgetReport,
         ForgetRow as ForgetRow,
@@ -57,8 +60,8 @@ else:
             "store.default_location": "default_path",
             "store.reader": "ValueReader",
             "store.reports": (
-                "CompactionReport Damage EraseReport Erasure ErasureState ForgetReport ForgetRow ForgetRule Loss SalvageReport Salvaged "
-                "SizeReport SizeRow Statistics VerifyReport"
+                "CompactionReport Damage EraseReport Erasure ErasurePlace ErasureReach ErasureReason ErasureState ForgetReport ForgetRow "
+                "ForgetRule Loss SalvageReport Salvaged SizeReport SizeRow Statistics VerifyReport"
             ),
             "store.snapshot": "Snapshot",
             "store.state": "State",

@@ -22,6 +22,9 @@ from .reports import (
     Damage,
     EraseReport,
     Erasure,
+    ErasurePlace,
+    ErasureReach,
+    ErasureReason,
     ErasureState,
     ForgetReport,
     ForgetRow,
@@ -46,6 +49,7 @@ _ERASURE_STATES = {
     c.ERASURE_ANNOUNCED: ErasureState.ANNOUNCED,
     c.ERASURE_HELD: ErasureState.HELD,
     c.ERASURE_KEPT: ErasureState.KEPT,
+    c.ERASURE_UNSIGNED: ErasureState.UNSIGNED,
 }
 _FORGET_RULES = {
     c.FORGET_HEADS: ForgetRule.HEADS,
@@ -57,7 +61,20 @@ _FORGET_RULES = {
     c.FORGET_MERGES: ForgetRule.MERGES,
     c.FORGET_UNSENT: ForgetRule.UNSENT,
 }
+_REACH = {c.ERASURE_GONE: ErasureReach.GONE, c.ERASURE_PENDING: ErasureReach.PENDING}
+#: By their numbers.
+_REASONS = tuple(ErasureReason)
 _LOSSES = (Loss.NOTHING, Loss.VERSION, Loss.VALUE, Loss.UNFINISHED)
+
+
+def _places(report: Union[_structs.llvs_erase_report, _structs.llvs_erasure]) -> tuple[ErasurePlace, ...]:
+    """Returns where else the bytes that an order names may be."""
+    places = []
+    for address in _pages.addresses(report.places, report.place_count):
+        place = _structs.llvs_erasure_place.from_address(address)
+        reason = _REASONS[place.reason] if place.reason < len(_REASONS) else ErasureReason.BACKUP
+        places.append(ErasurePlace(text(place.name), _REACH.get(place.reach, ErasureReach.OUT_OF_REACH), reason, place.last_seen))
+    return tuple(places)
 
 
 def _damages(pointers: Optional[int], count: int) -> tuple[Damage, ...]:
@@ -171,6 +188,7 @@ class Maintenance(Handle):
         replacement: Optional[BytesLike] = None,
         why: str = "",
         dry_run: bool = False,
+        signer: BytesLike = b"",
         progress: Optional[ProgressCallback] = None,
         cancel: Optional[CancelToken] = None,
     ) -> EraseReport:
@@ -180,7 +198,8 @@ class Maintenance(Handle):
         ids: the values, with everything that was ever stored under these ids. at: only the values that prevail at this version, and those
         with the same bytes and id. containing: all values that contain these bytes, too. replacement: prevails at heads in the place of the
         erased values. why: a text for the order, which everybody with the store can read. dry_run: changes nothing, and reports what would
-        be erased.
+        be erased. signer: for the mode "stewards" of `set_forgetting`, the private key of a steward who signs the order, 32 bytes; without
+        it the order counts on this device alone.
 
         A coordinator takes the new version over with its next merge. Places, other devices and backups keep their bytes
         (docs/forgetting.md). If the report has something in `waiting`, the bytes are still in the store: it says where, and why.
@@ -199,6 +218,7 @@ class Maintenance(Handle):
         options.ids, options.id_count = ctypes.addressof(array) if names else None, len(names)
         kept = {"version": version_bytes(at) if at is not None else b"", "why": encode(why)}
         kept["containing"] = as_bytes(containing, "what values contain")
+        kept["signer"] = as_bytes(signer, "the key of a steward")
         if replacement is not None:
             kept["replacement"] = as_bytes(replacement)
         for field, data in kept.items():
@@ -212,7 +232,7 @@ class Maintenance(Handle):
             return EraseReport(
                 report.values, report.versions, report.bytes, report.copies, report.rewritten, report.unread,
                 _texts(report.orders, report.order_count), _texts(report.made, report.made_count),
-                _texts(report.waiting, report.waiting_count),
+                _texts(report.waiting, report.waiting_count), _places(report),
             )
         finally:
             lib.llvs_erase_report_free(pointer.value)
@@ -272,7 +292,8 @@ class Maintenance(Handle):
                 state = _ERASURE_STATES.get(one.state, ErasureState.NOT_VALID)
                 erasures.append(
                     Erasure(
-                        text(one.id), text(one.version), text(one.made), text(one.why), one.values, state, bool(one.of_other), one.due
+                        text(one.id), text(one.version), text(one.made), text(one.why), one.values, state, bool(one.of_other), one.due,
+                        _places(one), one.signatures, one.needed,
                     )
                 )
             return erasures
@@ -288,6 +309,42 @@ class Maintenance(Handle):
         with self._call as store:
             lib.llvs_store_decide_erasure(store, encode(order), c.ERASURE_KEEP if keep else c.ERASURE_FOLLOW)
 
+    @staticmethod
+    def steward_key(seed: BytesLike) -> bytes:
+        """Returns the public key of a steward, 32 bytes. seed: the private key: the seed of Ed25519, 32 random bytes (`os.urandom(32)`).
+        Raises InvalidArgumentError, UnsupportedError (there is no libcrypto)."""
+        buffer = _structs.llvs_buffer()
+        lib.llvs_steward_key(as_bytes(seed, "the key of a steward"), byref(buffer))
+        return _pages.take_buffer(buffer) or b""
+
+    def sign_erasure(self, order: str, signer: BytesLike) -> str:
+        """Signs an order to erase, or one that replaces the stewards, as a further steward. The order is saved again with the signatures of
+        all that signed the same before. If enough signed it, it counts from now on, here and where it comes.
+
+        signer: the private key of the steward: the seed of Ed25519, 32 bytes. Returns the id of the order with the signature.
+
+        Raises FileNotFoundError (there is no such order), InvalidArgumentError (the policy of this device has no such steward),
+        UnsupportedError (there is no libcrypto), BusyError, StorageError.
+        """
+        key, buffer = as_bytes(signer, "the key of a steward"), _structs.llvs_buffer()
+        with self._call as store:
+            lib.llvs_store_sign_erasure(store, encode(order), key, byref(buffer))
+        return (_pages.take_buffer(buffer) or b"").decode()
+
+    def change_stewards(self, policy: Mapping[str, object], signer: BytesLike) -> str:
+        """Orders that other stewards sign from now on. If enough stewards of now sign that (`sign_erasure`), the policies of all devices
+        that have the stewards of now change, as the order comes to them. Make one such order at a time.
+
+        policy: {"erase": {"mode": "stewards", "keys": [...], "need": 2}}; its delay is not used. signer: the private key of a steward of
+        now, 32 bytes. Returns the id of the order. Raises as `sign_erasure` and `set_forgetting`.
+        """
+        import json
+
+        key, buffer = as_bytes(signer, "the key of a steward"), _structs.llvs_buffer()
+        with self._call as store:
+            lib.llvs_store_change_stewards(store, json.dumps(policy).encode(), key, byref(buffer))
+        return (_pages.take_buffer(buffer) or b"").decode()
+
     def set_forgetting(self, policy: Mapping[str, object], *, secrets: Sequence[BytesLike] = ()) -> None:
         """Sets whose orders to erase count on this device, and what it keeps, from now on and at later openings. Orders that are in the
         store already and count by the new policy are followed; orders that counted before still count. What is not kept is forgotten by
@@ -295,13 +352,14 @@ class Maintenance(Handle):
 
         policy: with "erase" or "keep", or both. What is left out stays as it is. {"keep": {"days": 30, "daily": 90}} is explained in
         docs/forgetting.md; {"keep": None} keeps everything. {"erase": {"mode": "members", "delay": 3600}}: The mode is "nobody" (the
-        default: the orders that were made on this device), "members" (orders that are signed with a secret of the devices) or "anyone"
-        (all orders). The delay is the seconds from the first sight of an order of another device until it is followed. secrets: for
-        "members": what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the first, and
-        those of others are checked with all.
+        default: the orders that were made on this device), "members" (orders that are signed with a secret of the devices), "stewards"
+        (orders that "need" of the "keys" signed: public keys of Ed25519 in hexadecimal, as `steward_key` returns them) or "anyone" (all
+        orders). The delay is the seconds from the first sight of an order of another device until it is followed. secrets: for "members":
+        what all devices share and nobody can guess, 16 to 4,096 bytes each. Orders made here are signed with the first, and those of others
+        are checked with all.
 
-        Raises InvalidArgumentError, TooLargeError, UnsupportedError (the mode "stewards", a member of the policy that a later library has,
-        a storage that cannot erase), BusyError, StorageError. Cost: reads the tables of changes of all versions.
+        Raises InvalidArgumentError, TooLargeError, UnsupportedError (a member of the policy that a later library has, stewards
+        without libcrypto, a storage that cannot erase), BusyError, StorageError. Cost: reads the tables of changes of all versions.
         """
         import json
 

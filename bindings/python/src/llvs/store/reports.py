@@ -54,6 +54,54 @@ class SizeRow(NamedTuple):
     combined: int = 0
 
 
+class ErasureReach(str, Enum):
+    """Whether bytes that an order to erase names are at a place."""
+
+    #: This device removed them, or found none.
+    GONE = "gone"
+    #: They may be there until what the reason names has happened.
+    PENDING = "pending"
+    #: They may be there, and nothing that this device does removes them.
+    OUT_OF_REACH = "out of reach"
+
+
+class ErasureReason(str, Enum):
+    """What bytes at a place wait for, or why they are out of reach."""
+
+    #: They are gone.
+    NONE = "none"
+    #: The next exchange of this device with the place removes them.
+    EXCHANGE = "exchange"
+    #: The policy of this device lets the order count for this device alone: `Store.set_forgetting`.
+    POLICY = "policy"
+    #: Another device has them until it follows the order. It was not seen since the order was made (pending), or decides by its own policy
+    #: (out of reach).
+    DEVICE = "device"
+    #: The service may keep deleted files, or old versions of files.
+    BIN = "bin"
+    #: The file system keeps old contents of files that are overwritten.
+    MEDIUM = "medium"
+    #: Programs of another kind read the place, and keep what they read.
+    FOREIGN = "foreign"
+    #: Versions were written to streams (`Store.pack`), of which nothing is known.
+    STREAM = "stream"
+    #: Backups, exports and copies of the store, of which nothing is known.
+    BACKUP = "backup"
+
+
+class ErasurePlace(NamedTuple):
+    """Where bytes that an order to erase names may be, beside the store."""
+
+    #: The place, the device or the store; empty for backups.
+    name: str
+    #: Whether the bytes are there.
+    reach: ErasureReach
+    #: Why.
+    reason: ErasureReason
+    #: When this device last exchanged with it, or saw the other device, in seconds since 1970-01-01 UTC; 0: not known.
+    last_seen: float
+
+
 class EraseReport(NamedTuple):
     """What was erased, or would be: the report of `Store.erase`."""
 
@@ -75,6 +123,8 @@ class EraseReport(NamedTuple):
     made: tuple[str, ...]
     #: Where the bytes still are in the store, and what has to happen so that they go. Empty: they are gone.
     waiting: tuple[str, ...]
+    #: Where else the bytes may be, as far as this device knows. Empty if nothing was found.
+    places: tuple[ErasurePlace, ...]
 
 
 class ForgetRule(str, Enum):
@@ -142,6 +192,8 @@ class ErasureState(str, Enum):
     KEPT = "kept"
     #: The policy of this device does not let the order count: it has no effect here.
     NOT_VALID = "not valid"
+    #: It has no effect yet: more stewards must sign it (`Store.sign_erasure`).
+    UNSIGNED = "unsigned"
 
 
 class Erasure(NamedTuple):
@@ -163,6 +215,12 @@ class Erasure(NamedTuple):
     of_other: bool
     #: When an announced order is followed, in seconds since 1970-01-01 UTC; else 0.
     due: float
+    #: Where else the bytes may be, as far as this device knows. Empty if the order does not count here.
+    places: tuple[ErasurePlace, ...]
+    #: For the mode "stewards": how many stewards signed it. Else 0.
+    signatures: int
+    #: How many must.
+    needed: int
 
     @property
     def followed(self) -> bool:
