@@ -5,9 +5,9 @@
 
 Makes packages in the folder that depend on the repository, builds them and runs the program: in debug without the network and models
 (`local`), with the network (`plain`), and with both (`models`); in release with a static standard library without the network
-(`static-local`) and with it (`static`; the goal is 16 MB). Without the last arguments it does all of these. Prints the seconds of processor time and the
-stripped size. Fails if a build or the program fails, or if a stripped program has more bytes than its bound. Times are printed only, since
-they depend on the machine.
+(`static-local`) and with it (`static`; the goal is 16 MB). Without the last arguments it does all of these. Prints the seconds of
+processor time and the stripped size. Fails if a build or the program fails, or if a stripped program has more bytes than its bound. Times
+are printed only, since they depend on the machine.
 """
 
 from __future__ import annotations
