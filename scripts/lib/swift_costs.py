@@ -5,9 +5,9 @@
 
 Makes packages in the folder that depend on the repository, builds them and runs the program: in debug without the network and models
 (`local`), with the network (`plain`), and with both (`models`); in release with a static standard library without the network
-(`static-local`) and with it (`static`). Without the last arguments it does all of these. Prints the seconds of processor time and the
-stripped size. Fails if a build or the program fails, or if a stripped program has more bytes than its bound. Times are printed only, since
-they depend on the machine.
+(`static-local`) and with it (`static`; the goal is 16 MB). Without the last arguments it does all of these. Prints the seconds of
+processor time and the stripped size. Fails if a build or the program fails, or if a stripped program has more bytes than its bound. Times
+are printed only, since they depend on the machine.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ import LLVS
 PARTS = {
     "local": ("", False, 0),
     "plain": ('"Network"', False, 0),
-    "static-local": ("", True, 20_600_000),
-    "static": ('"Network"', True, 20_600_000),
+    "static-local": ("", True, 19_900_000),
+    "static": ('"Network"', True, 19_900_000),
 }
+#: For the linker: the program exports nothing, and equal functions are there once. The guide recommends it.
+RELEASE = ["-c", "release", "--static-swift-stdlib", "-Xlinker", "--no-export-dynamic", "-Xlinker", "--icf=safe"]
 
 
 def build(folder: Path, *options: str) -> float:
@@ -74,7 +76,7 @@ def make(folder: Path, address: str, part: str) -> bool:
     for path, text in files.items():
         (small / path).parent.mkdir(parents=True, exist_ok=True)
         (small / path).write_text(text)
-    seconds = build(small, *(["-c", "release", "--static-swift-stdlib"] if is_release else []))
+    seconds = build(small, *(RELEASE if is_release else []))
     program = small / ".build" / ("release" if is_release else "debug") / "Small"
     works = subprocess.run([program], capture_output=True, text=True, check=True).stdout == "milk\n"
     size, stripped = 0, folder / f"{part}.stripped"
