@@ -16,7 +16,7 @@ extension SQLiteStorage {
             where error.code == .readOnly && !isReadOnly
         {
             // The reason may be gone by now: reconnect when that is possible.
-            writerRefuses = true
+            mustReconnect = true
             return try append(records, to: writable("Adding versions to"), stamp)
         }
     }

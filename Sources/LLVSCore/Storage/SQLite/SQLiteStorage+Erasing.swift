@@ -25,7 +25,11 @@ extension SQLiteStorage {
         var concerned = try find()
         var moved: [RecordPlace: RecordPlace] = [:]
         writing.lock()
-        defer { writing.unlock() }
+        var isDone = false
+        defer {
+            if !isDone { mustReconnect = true }
+            writing.unlock()
+        }
         let writer = try writable(doing)
         try writer.run("PRAGMA secure_delete=ON", doing: doing)
         defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
@@ -42,6 +46,7 @@ extension SQLiteStorage {
             }
         }
         noteLog()
+        isDone = true
         try erasure.moved(moved)
         return []
     }
@@ -49,7 +54,11 @@ extension SQLiteStorage {
     package func finishErasing() throws -> [String] {
         let doing = "Erasing values of"
         writing.lock()
-        defer { writing.unlock() }
+        var isDone = false
+        defer {
+            if !isDone { mustReconnect = true }
+            writing.unlock()
+        }
         let writer = try writable(doing)
         try writer.run("PRAGMA secure_delete=ON", doing: doing)
         defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
@@ -64,6 +73,7 @@ extension SQLiteStorage {
                 isBusy = $0.integer(0) != 0; return false
             })
         noteLog()
+        isDone = true
         if isBusy { waiting.append("Another connection reads \(path), so that its log keeps old bytes. Close it.") }
         return waiting
     }

@@ -53,8 +53,9 @@ package final class SQLiteStorage: Storage, @unchecked Sendable {
     let writing = Lock(.writing)
     /// Nil if the storage is read-only, or closed. Guarded by `writing`.
     var writer: SQLiteConnection?
-    /// Whether the writer took the log for read-only. Guarded by `writing`.
-    var writerRefuses = false
+    /// Whether a new connection replaces the writer before its next use: it took the log for read-only, or an erasure failed, after which
+    /// SQLite can return the same error again. Guarded by `writing`.
+    var mustReconnect = false
     /// The current `synchronous` of the connection. Guarded by `writing`.
     var writesAreSynced = false
     /// Whether the names of the database and of its log are durable. Guarded by `writing`.
@@ -191,11 +192,11 @@ package final class SQLiteStorage: Storage, @unchecked Sendable {
         guard let writer else { throw StorageRange.readOnly(description) }
         try checkPresence(doing)
         // The reason why it could not be opened for writing (too many open files, permissions) may be gone.
-        if writer.isReadOnly || writerRefuses, let again = try? SQLiteStorage.connected(path, options.patience), !again.isReadOnly {
+        if writer.isReadOnly || mustReconnect, let again = try? SQLiteStorage.connected(path, options.patience), !again.isReadOnly {
             writer.close()
             self.writer = again
             writesAreSynced = false
-            writerRefuses = false
+            mustReconnect = false
             // The first connection for writing may have created the log.
             state.withLock { opened = SQLiteConnection.files(path) }
             return again
