@@ -175,6 +175,25 @@ def test_a_late_device(way: str, receives: bool, opened: Callable[..., llvs.Stor
         assert reads(a, edit) == reads(b, edit)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_packs_that_were_replaced_meanwhile(way: str, opened: Callable[..., llvs.Store], tmp_path: Path) -> None:
+    """A device has just listed all packs. Others send, and erase at once what it has not read yet. Its next retrieve finds all."""
+    place = tmp_path / "place"
+    with opened("a") as a, opened("b") as b, opened("c", None) as c:
+        first = a.make_version(insert={"note": b"1"})
+        exchanged(a, place, way)
+        exchanged(b, place, way)
+        exchanged(c, place, way)
+        second = b.make_version(first, insert=SECRETS)
+        exchanged(b, place, way, receives=False)
+        exchanged(a, place, way)
+        a.erase(*SECRETS)
+        a.make_version(a.most_recent_head, update={"note": b"3"})
+        exchanged(a, place, way)
+        exchanged(c, place, way, sends=False)
+        assert c.version(second) is not None and c.most_recent_head == a.most_recent_head
+
+
 def snapshot_files(place: Path) -> list[str]:
     return sorted(str(path.relative_to(place / "snapshots")) for path in (place / "snapshots").rglob("*") if path.is_file())
 

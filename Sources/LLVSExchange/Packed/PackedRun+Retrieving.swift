@@ -26,12 +26,15 @@ extension PackedRun {
             if all[name] == nil { state.bad[name] = nil }
         }
         var reading = PackedReading(self, verifyKnown: verifyKnown)
+        let waited = Set(state.waiting.keys)
         try reading.read(all)
         // A device that began at the same moment may have written its root after the roots were listed.
         if reading.meetsOtherStores, try listing.listRootsAnew() { try reading.read(reading.ofOtherStores(all)) }
         if case let locked = reading.lockedUp(all), !locked.isEmpty, try keyring.readKeys() { try reading.read(locked) }
-        // If orders came, perhaps with this retrieve, all packs may have the bytes.
-        if !isFull, try erasing.areOrdersNew() {
+        // If orders came, perhaps with this retrieve, all packs may have the bytes. And who erased them elsewhere deleted packs at once, so
+        // that what new versions build on is in base packs.
+        let isNewWaiting = state.waiting.contains { !$0.value.isEmpty && !waited.contains($0.key) }
+        if !isFull, try isNewWaiting || erasing.areOrdersNew() {
             isFull = true
             all.merge(try listing.listFully(logs)) { one, _ in one }
             try reading.read(all)
