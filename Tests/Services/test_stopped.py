@@ -269,8 +269,9 @@ def test_what_is_kept_of_a_session_that_is_over(cloud: Cloud, tmp_path: Path, ho
             copy.make_version(insert={"large": store.at("same")["large"]}, id="same")
             exchange(copy, cloud.place())
         with llvs.Exchange(store, cloud.place(), restoration_state=b"new" if how == "new" else b"") as way:
-            way.retrieve()
-            way.send()
+            assert not way.retrieve().problems
+            told = way.send()
+            assert not told.problems and not told.sent
     assert not list(device.rglob("packs-*-session*"))
 
 
