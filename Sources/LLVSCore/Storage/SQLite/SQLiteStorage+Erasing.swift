@@ -25,11 +25,7 @@ extension SQLiteStorage {
         var concerned = try find()
         var moved: [RecordPlace: RecordPlace] = [:]
         writing.lock()
-        var isDone = false
-        defer {
-            if !isDone { mustReconnect = true }
-            writing.unlock()
-        }
+        defer { writing.unlock() }
         let writer = try writable(doing)
         try writer.run("PRAGMA secure_delete=ON", doing: doing)
         defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
@@ -46,7 +42,6 @@ extension SQLiteStorage {
             }
         }
         noteLog()
-        isDone = true
         try erasure.moved(moved)
         return []
     }
@@ -54,11 +49,7 @@ extension SQLiteStorage {
     package func finishErasing() throws -> [String] {
         let doing = "Erasing values of"
         writing.lock()
-        var isDone = false
-        defer {
-            if !isDone { mustReconnect = true }
-            writing.unlock()
-        }
+        defer { writing.unlock() }
         let writer = try writable(doing)
         try writer.run("PRAGMA secure_delete=ON", doing: doing)
         defer { try? writer.run("PRAGMA secure_delete=OFF", doing: doing) }
@@ -73,7 +64,6 @@ extension SQLiteStorage {
                 isBusy = $0.integer(0) != 0; return false
             })
         noteLog()
-        isDone = true
         if isBusy { waiting.append("Another connection reads \(path), so that its log keeps old bytes. Close it.") }
         return waiting
     }

@@ -28,7 +28,8 @@ extension SQLiteStorage {
             }
         } catch let error as StoreError where error.code != .closed {
             state.withLock { needsSync = true }
-            writing.withLock { logSyncIsUncertain = true }
+            // The system reports the failure to SQLite's descriptor of the log as well, at its next sync.
+            writing.withLock { (logSyncIsUncertain, mustReconnect) = (true, true) }
             throw StoreError(
                 .unknownOutcome,
                 error.message

@@ -53,8 +53,8 @@ package final class SQLiteStorage: Storage, @unchecked Sendable {
     let writing = Lock(.writing)
     /// Nil if the storage is read-only, or closed. Guarded by `writing`.
     var writer: SQLiteConnection?
-    /// Whether a new connection replaces the writer before its next use: it took the log for read-only, or an erasure failed, after which
-    /// SQLite can return the same error again. Guarded by `writing`.
+    /// Whether a new connection replaces the writer before its next use: it took the log for read-only, or a sync of the log failed
+    /// through another descriptor. Guarded by `writing`.
     var mustReconnect = false
     /// The current `synchronous` of the connection. Guarded by `writing`.
     var writesAreSynced = false
