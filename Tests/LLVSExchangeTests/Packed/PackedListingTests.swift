@@ -190,9 +190,9 @@ import Testing
     }
 
     /// Pitfall 43: a clone sends under numbers that the reader counts as read from the original, and merges the packs before the reader saw
-    /// them. No gap reveals this, but the daily full listing does.
+    /// them. No gap reveals this, but the clone's newest version waits for those in the merged pack, so all packs are listed.
     @Test func aCloneHidesBehindTheNumbersOfTheOriginal() throws {
-        let place = MemoryPlace(), day = 86_400 / Int(MemoryPlace.step)
+        let place = MemoryPlace()
         let original = try PackedDevice(place, fanIn: 3), reader = try PackedDevice(place)
         try original.save("shared")
         for device in [original, reader] { try device.exchangeOnce() }
@@ -215,10 +215,7 @@ import Testing
         let ofClone = place.names(.log) + place.names(.base)
         let writers = Set(ofClone.filter { !ofOriginal.contains($0.description) && !shared.contains($0.description) }.map(\.writer))
         #expect(writers.count == 1 && writers == Set(place.names(.log).map(\.writer)), "both are one writer")
-        _ = try reader.exchange.retrieve()
-        #expect(!clone.ids.isSubset(of: reader.ids), "the loss cannot be detected yet")
-        place.clock += day + 1
-        _ = try reader.exchange.retrieve()
+        #expect(try reader.exchange.retrieve().problems.isEmpty)
         #expect(clone.ids.isSubset(of: reader.ids) && original.ids.isSubset(of: reader.ids))
     }
 
